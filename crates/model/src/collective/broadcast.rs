@@ -1,0 +1,23 @@
+use super::*;
+
+/// Every rank ends with the root's input.
+pub(super) const BROADCAST: Collective = Collective {
+    name: "broadcast",
+    about: "every rank gets the root's data",
+    reduces: false,
+    rooted: true,
+    in_place: InPlace::Checked,
+    layout: |count, _, _| Layout {
+        send: count,
+        recv: count,
+        param: count,
+        send_in_place: 0,
+        recv_in_place: 0,
+    },
+    algbw_elements: size_elements,
+    busbw_factor: one,
+    refuses: any_ranks,
+    expected: |_, _, root, layout| {
+        vec![Segment { at: 0, len: layout.recv, source: Source::Rank { rank: root, from: 0 } }]
+    },
+};

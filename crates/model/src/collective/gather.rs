@@ -1,0 +1,26 @@
+use super::*;
+
+/// The root ends with all inputs, in rank order.
+pub(super) const GATHER: Collective = Collective {
+    name: "gather",
+    about: "the root gets every rank's data",
+    reduces: false,
+    rooted: true,
+    in_place: InPlace::Checked,
+    layout: |count, element_bytes, ranks| {
+        let base = share(count, element_bytes, ranks);
+        Layout {
+            send: base,
+            recv: base * ranks,
+            param: base,
+            send_in_place: base,
+            recv_in_place: 0,
+        }
+    },
+    algbw_elements: size_elements,
+    busbw_factor: others_share,
+    refuses: any_ranks,
+    expected: |rank, ranks, root, layout| {
+        if rank == root { everyone_from_everyone(rank, ranks, root, layout) } else { Vec::new() }
+    },
+};
