@@ -1,0 +1,17 @@
+use hpcbench_world::Failure;
+use mpi::ffi::MPI_Alltoall;
+
+use super::{Arguments, in_place, returned};
+use crate::Run;
+
+pub(super) fn prepare<'a>(a: Arguments) -> Result<Run<'a>, Failure> {
+    let part = a.typed(a.layout.param)?;
+    let from = if a.in_place { in_place() } else { a.send_at(0) };
+    let into = a.recv_at(0);
+    Ok(Box::new(move || {
+        let (count, datatype) = (part.count, part.datatype);
+        // SAFETY: both buffers hold one part for each rank; borrowed by the run, which owns the type.
+        let code = unsafe { MPI_Alltoall(from, count, datatype, into, count, datatype, a.comm) };
+        returned("MPI_Alltoall", code)
+    }))
+}
