@@ -60,10 +60,13 @@ pub trait Communicator {
     /// Its name in options and files.
     fn name(&self) -> &'static str;
 
+    /// Why this backend cannot carry a call out, if so; known before anything is measured.
+    fn refuses(&self, call: &Call) -> Option<String>;
+
     /// Makes a call ready, so that running it allocates nothing of ours.
     ///
     /// # Errors
-    /// When this backend cannot carry it out, with the reason.
+    /// When the library fails, or the call is one that [`Communicator::refuses`] names.
     fn prepare<'a>(&'a self, call: &Call, buffers: &'a mut Buffers) -> Result<Run<'a>, Failure>;
 
     /// A barrier over the same network, for `--sync`.

@@ -24,7 +24,7 @@ pub(crate) trait Element: Copy + PartialEq + Display + 'static {
 }
 
 macro_rules! integers {
-    ($($type:ty),*) => {$(
+    ($($type:ty as $wide:ty),*) => {$(
         impl Element for $type {
             fn from_i64(value: i64) -> Self {
                 value as $type
@@ -33,8 +33,8 @@ macro_rules! integers {
                 bits as $type
             }
             fn divided(self, ranks: u64) -> Self {
-                // Through i128: every element type and any rank count fit.
-                (self as i128 / ranks as i128) as $type
+                // Wide enough for the number of ranks, which an int8 is not.
+                (self as $wide / ranks as $wide) as $type
             }
             fn corrupted(self) -> Self {
                 self ^ 1
@@ -73,7 +73,7 @@ macro_rules! floats {
     )*};
 }
 
-integers!(i8, u8, i32, u32, i64, u64);
+integers!(i8 as i32, u8 as u32, i32 as i64, u32 as u64, i64 as i64, u64 as u64);
 floats!(
     f32, u32, f32::from, |value: f32, ranks| (f64::from(value) / ranks as f64) as f32;
     f64, u64, f64::from, |value: f64, ranks| value / ranks as f64;

@@ -40,6 +40,8 @@ pub struct Locus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LocusKind {
+    /// Somewhere in the world: nothing narrower can be told.
+    World,
     /// One process.
     Rank,
     /// A machine.

@@ -234,8 +234,8 @@ pub struct Row {
     pub busbw_gbps: f64,
     /// Bus bandwidth at tails, derived from times.
     pub bw_gbps: BandwidthGbps,
-    /// 95% interval of the median of `time_us`, over blocks; `null` where it was not asked for or
-    /// there were too few blocks.
+    /// 95% interval of the median of `time_us`, from the medians of blocks; `null` where there were
+    /// too few blocks to say.
     pub median_interval_us: Option<[f64; 2]>,
     /// Elements that were wrong, over all checks and ranks; `null` where nothing was checked.
     pub wrong: Option<u64>,

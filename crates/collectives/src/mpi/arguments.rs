@@ -23,7 +23,6 @@ pub(super) struct Arguments {
     recv: *mut u8,
     datatype: MpiType,
     reduction: Option<ffi::MPI_Op>,
-    words: String,
 }
 
 impl Arguments {
@@ -40,7 +39,6 @@ impl Arguments {
             recv: buffers.recv_ptr(),
             datatype: datatype(call.dtype),
             reduction: call.redop.map(|op| mpi.reductions.handle(call.dtype, op)),
-            words: format!("{} of {}", call.collective.name, call.dtype),
         }
     }
 
@@ -77,25 +75,14 @@ impl Arguments {
         Typed::new(elements, self.datatype).map_err(|error| Failure::cannot_run(error.to_string()))
     }
 
-    /// Count, type and operation of a reduction.
-    ///
-    /// Refuses counts beyond a C int: a predefined MPI operation works on predefined types only, so
-    /// a derived type cannot carry them (MPI 3.1, 5.9.2), and several calls would be another
-    /// measurement.
+    /// Count, type and operation of a reduction of no more elements than [`super::Mpi`] accepts.
     pub fn reduction(
         &self,
         elements: usize,
     ) -> Result<(c_int, ffi::MPI_Datatype, ffi::MPI_Op), Failure> {
-        let count = c_int::try_from(elements).map_err(|_| {
-            Failure::usage(format!(
-                "{}: {elements} elements are more than the {} that one MPI reduction can take: use a smaller -e, or a \
-                 wider type with -d",
-                self.words,
-                c_int::MAX,
-            ))
-        })?;
-        let operation =
-            self.reduction.ok_or_else(|| Failure::usage(format!("{} needs -o", self.words)))?;
-        Ok((count, self.datatype.0, operation))
+        match (c_int::try_from(elements), self.reduction) {
+            (Ok(count), Some(operation)) => Ok((count, self.datatype.0, operation)),
+            _ => Err(Failure::usage("a reduction needs -o and at most 2147483647 elements")),
+        }
     }
 }

@@ -73,7 +73,27 @@ impl Communicator for Mpi<'_> {
         "mpi"
     }
 
+    /// Counts beyond a C int in reductions: a predefined MPI operation works on predefined types only,
+    /// so a derived type cannot carry them (MPI 3.1, 5.9.2), and several calls would be another
+    /// measurement.
+    fn refuses(&self, call: &Call) -> Option<String> {
+        let elements = call.layout.param;
+        let too_many = call.collective.reduces && c_int::try_from(elements).is_err();
+        too_many.then(|| {
+            format!(
+                "{} of {elements} {} elements: one MPI reduction takes at most {}. Use a smaller -e, or a wider type \
+                 with -d",
+                call.collective.name,
+                call.dtype,
+                c_int::MAX,
+            )
+        })
+    }
+
     fn prepare<'a>(&'a self, call: &Call, buffers: &'a mut Buffers) -> Result<Run<'a>, Failure> {
+        if let Some(reason) = self.refuses(call) {
+            return Err(Failure::usage(reason));
+        }
         let arguments = Arguments::new(self, call, buffers);
         let run = match call.collective.name {
             "allreduce" => allreduce::prepare(arguments),

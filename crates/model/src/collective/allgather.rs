@@ -20,5 +20,6 @@ pub(super) const ALLGATHER: Collective = Collective {
     algbw_elements: size_elements,
     busbw_factor: others_share,
     refuses: any_ranks,
+    idle: nobody,
     expected: everyone_from_everyone,
 };

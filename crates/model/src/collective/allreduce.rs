@@ -18,6 +18,7 @@ pub(super) const ALLREDUCE: Collective = Collective {
     // Each element crosses the bus once on its way to be reduced and once on its way back.
     busbw_factor: |ranks| 2.0 * others_share(ranks),
     refuses: any_ranks,
+    idle: nobody,
     expected: |_, _, _, layout| {
         vec![Segment { at: 0, len: layout.recv, source: Source::Reduced { from: 0 } }]
     },

@@ -20,6 +20,7 @@ pub(super) const ALLTOALL: Collective = Collective {
     algbw_elements: size_elements,
     busbw_factor: others_share,
     refuses: any_ranks,
+    idle: nobody,
     expected: |me, ranks, _, layout| {
         let len = layout.param;
         let part =

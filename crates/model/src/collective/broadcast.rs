@@ -17,6 +17,7 @@ pub(super) const BROADCAST: Collective = Collective {
     algbw_elements: size_elements,
     busbw_factor: one,
     refuses: any_ranks,
+    idle: nobody,
     expected: |_, _, root, layout| {
         vec![Segment { at: 0, len: layout.recv, source: Source::Rank { rank: root, from: 0 } }]
     },

@@ -20,6 +20,7 @@ pub(super) const GATHER: Collective = Collective {
     algbw_elements: size_elements,
     busbw_factor: others_share,
     refuses: any_ranks,
+    idle: nobody,
     expected: |rank, ranks, root, layout| {
         if rank == root { everyone_from_everyone(rank, ranks, root, layout) } else { Vec::new() }
     },

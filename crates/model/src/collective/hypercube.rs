@@ -25,5 +25,6 @@ pub(super) const HYPERCUBE: Collective = Collective {
             format!("hypercube needs 2, 4, 8, … ranks, and this world has {ranks}: use mpirun -n {below}")
         })
     },
+    idle: nobody,
     expected: everyone_from_everyone,
 };

@@ -40,6 +40,8 @@ pub struct Collective {
     pub busbw_factor: fn(ranks: usize) -> f64,
     /// Why this number of ranks cannot run it, if so.
     pub refuses: fn(ranks: usize) -> Option<String>,
+    /// Whether this rank only watches.
+    pub idle: fn(rank: usize, ranks: usize) -> bool,
     /// What must be in this rank's receive buffer afterwards.
     pub expected: fn(rank: usize, ranks: usize, root: usize, &Layout) -> Vec<Segment>,
 }
@@ -146,6 +148,10 @@ fn everyone_from_everyone(
 
 fn any_ranks(_ranks: usize) -> Option<String> {
     None
+}
+
+fn nobody(_rank: usize, _ranks: usize) -> bool {
+    false
 }
 
 fn one(_ranks: usize) -> f64 {

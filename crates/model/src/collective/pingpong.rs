@@ -20,6 +20,7 @@ pub(super) const PINGPONG: Collective = Collective {
         (ranks < 2)
             .then(|| "pingpong needs a pair of ranks: use mpirun -n 2 hpcbench pingpong".to_owned())
     },
+    idle: |rank, ranks| peer(rank, ranks).is_none(),
     expected: |rank, ranks, _, layout| match peer(rank, ranks) {
         Some(rank) => {
             vec![Segment { at: 0, len: layout.recv, source: Source::Rank { rank, from: 0 } }]

@@ -17,6 +17,7 @@ pub(super) const REDUCE: Collective = Collective {
     algbw_elements: size_elements,
     busbw_factor: one,
     refuses: any_ranks,
+    idle: nobody,
     expected: |rank, _, root, layout| {
         let all = Segment { at: 0, len: layout.recv, source: Source::Reduced { from: 0 } };
         if rank == root { vec![all] } else { Vec::new() }

@@ -20,6 +20,7 @@ pub(super) const REDUCESCATTER: Collective = Collective {
     algbw_elements: size_elements,
     busbw_factor: others_share,
     refuses: any_ranks,
+    idle: nobody,
     expected: |rank, _, _, layout| {
         vec![Segment {
             at: 0,

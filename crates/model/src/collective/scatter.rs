@@ -20,6 +20,7 @@ pub(super) const SCATTER: Collective = Collective {
     algbw_elements: size_elements,
     busbw_factor: others_share,
     refuses: any_ranks,
+    idle: nobody,
     expected: |rank, _, root, layout| {
         let from = rank * layout.param;
         vec![Segment { at: 0, len: layout.recv, source: Source::Rank { rank: root, from } }]

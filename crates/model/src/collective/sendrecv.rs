@@ -17,6 +17,7 @@ pub(super) const SENDRECV: Collective = Collective {
     algbw_elements: size_elements,
     busbw_factor: one,
     refuses: any_ranks,
+    idle: nobody,
     expected: |rank, ranks, _, layout| {
         let before = (rank + ranks - 1) % ranks;
         vec![Segment { at: 0, len: layout.recv, source: Source::Rank { rank: before, from: 0 } }]
