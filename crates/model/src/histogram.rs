@@ -100,13 +100,23 @@ impl Histogram {
     ///
     /// # Errors
     /// When the bytes are no HdrHistogram.
-    pub fn decode(mut bytes: &[u8]) -> Result<Self, HistogramError> {
+    pub fn decode(bytes: &[u8]) -> Result<Self, HistogramError> {
+        let mut own = Histogram::new();
+        own.merge_encoded(bytes)?;
+        Ok(own)
+    }
+
+    /// Adds all samples of an encoded histogram (see [`Histogram::decode`]) and returns the largest
+    /// of them, in nanoseconds; `None` when it holds none.
+    ///
+    /// # Errors
+    /// When the bytes are no HdrHistogram; `self` is then unchanged.
+    pub fn merge_encoded(&mut self, mut bytes: &[u8]) -> Result<Option<u64>, HistogramError> {
         let read: Hdr<u64> = Deserializer::new()
             .deserialize(&mut bytes)
             .map_err(|e| HistogramError::Unreadable(e.to_string()))?;
-        let mut own = Histogram::new();
-        own.0.add(read).map_err(|e| HistogramError::Unreadable(e.to_string()))?;
-        Ok(own)
+        self.0.add(&read).map_err(|e| HistogramError::Unreadable(e.to_string()))?;
+        Ok((!read.is_empty()).then(|| read.max()))
     }
 
     /// The histogram itself, for writers of its log format.
@@ -149,7 +159,9 @@ mod tests {
 
     #[test]
     fn garbage_is_an_error() {
-        assert!(Histogram::decode(b"not a histogram").is_err());
+        let mut h = Histogram::new();
+        assert!(h.merge_encoded(b"not a histogram").is_err());
+        assert_eq!(h, Histogram::new());
     }
 
     proptest! {
@@ -161,7 +173,11 @@ mod tests {
             merged.merge(&of(&b));
             let both: Vec<u64> = a.iter().chain(&b).copied().collect();
             prop_assert_eq!(&merged, &of(&both));
-            prop_assert_eq!(Histogram::decode(&merged.encode()).unwrap(), merged);
+            prop_assert_eq!(&Histogram::decode(&merged.encode()).unwrap(), &merged);
+            let mut from_encoded = of(&a);
+            let largest = from_encoded.merge_encoded(&of(&b).encode()).unwrap();
+            prop_assert_eq!(largest, of(&b).max_ns());
+            prop_assert_eq!(from_encoded, merged);
         }
 
         #[test]
