@@ -1,1 +1,3 @@
-//! x
+//! Statistics and judgement over samples. Pure: numbers in, numbers out.
+
+pub mod stats;
