@@ -1,0 +1,219 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use hpcbench_collectives::{Buffers, Call, Checker, Communicator, buffer_bytes};
+use hpcbench_model::{Bytes, DType, Loss, RawSamples, Run};
+use hpcbench_store::{RawWriter, RunWriter};
+use hpcbench_world::{Clock, Failure, World};
+
+use crate::Options;
+use crate::accumulate::Accumulator;
+use crate::shared::Shared;
+
+/// What a session starts from.
+#[derive(Debug)]
+pub struct Setup {
+    /// What to measure.
+    pub options: Options,
+    /// What is known of the run so far, without rows.
+    pub run: Run,
+    /// The run directory, as rank 0 will name it; looked at on rank 0 only.
+    pub dir: PathBuf,
+    /// This process's clock.
+    pub clock: Clock,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct End {
+    /// Wrong elements in all checks.
+    pub wrong: u64,
+    /// What could not be kept.
+    pub losses: Vec<Loss>,
+}
+
+/// A run being measured, on one rank.
+pub struct Session<'w> {
+    pub(crate) world: &'w World,
+    pub(crate) communicator: Rc<dyn Communicator + 'w>,
+    pub(crate) options: Options,
+    /// The run as it was before the first row.
+    pub(crate) run: Run,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) checker: Checker,
+    pub(crate) accumulator: Accumulator,
+    pub(crate) run_start_ns: u64,
+    pub(crate) rows: u32,
+    pub(crate) wrong: u64,
+}
+
+impl std::fmt::Debug for Session<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl<'w> Session<'w> {
+    /// Checks that the run can be carried out, and makes its directory. Collective.
+    ///
+    /// # Errors
+    /// The same on every rank, when any rank cannot.
+    pub fn start(
+        world: &'w World,
+        communicator: Rc<dyn Communicator + 'w>,
+        setup: Setup,
+    ) -> Result<Session<'w>, Failure> {
+        let Setup { options, mut run, dir, clock } = setup;
+        world.agree(refuse(&options, world, &*communicator))?;
+        world.agree(fits(&options, world))?;
+        let run_start_ns = clock.anchor().ns;
+        let dir = world.agree(absolute(&dir))?;
+        let mut writer = None;
+        let made = if world.is_first() {
+            RunWriter::create(&dir, run.clone())
+                .map(|made| writer = Some(made))
+                .map_err(|error| Failure::usage(error.to_string()))
+        } else {
+            Ok(())
+        };
+        world.agree(made)?;
+        let dir = PathBuf::from(world.broadcast_text(&dir.to_string_lossy()));
+        let id = world.broadcast_text(&run.id);
+        let cap = options_cap(&run);
+        let shared_dir = is_shared(&dir, &id);
+        let host = &world.facts().name;
+        let file = RawWriter::create(&dir, world.rank() as u32, host, cap)
+            .map_err(|error| Failure::usage(error.to_string()));
+        let file = world.agree(file)?;
+        run.raw_samples = raw_samples(world, &dir, shared_dir);
+        if let Some(writer) = &mut writer {
+            writer.update(|saved| saved.raw_samples.clone_from(&run.raw_samples));
+        }
+        Ok(Session {
+            world,
+            communicator,
+            shared: Arc::new(Shared::new(clock, Some(file), writer)),
+            checker: Checker::new(world.rank(), world.size()),
+            accumulator: Accumulator::new(),
+            options,
+            run,
+            run_start_ns,
+            rows: 0,
+            wrong: 0,
+        })
+    }
+
+    /// What the threads that may end the run early need.
+    pub fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+
+    pub(crate) fn buffers(&self, dtype: DType) -> Result<Buffers, Failure> {
+        Buffers::new(
+            self.options.largest_buffer(self.world.size()),
+            self.options.misalign_bytes(dtype),
+        )
+    }
+}
+
+fn options_cap(run: &Run) -> Option<u64> {
+    run.settings.raw_cap
+}
+
+fn absolute(dir: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(dir).map_err(|error| {
+        Failure::usage(format!("--out {}: {error}: name another directory", dir.display()))
+    })
+}
+
+/// Whether this rank sees the directory that rank 0 made.
+fn is_shared(dir: &Path, id: &str) -> bool {
+    let text = fs::read(dir.join("run.json")).unwrap_or_default();
+    serde_json::from_slice::<Run>(&text).is_ok_and(|run| run.id == id)
+}
+
+/// Where each host's raw samples are.
+fn raw_samples(world: &World, dir: &Path, shared: bool) -> Vec<RawSamples> {
+    let seen = world.all_gather_text(if shared { "shared" } else { "own" });
+    let mut hosts: Vec<RawSamples> = Vec::new();
+    for (rank, (member, seen)) in world.members().iter().zip(&seen).enumerate() {
+        match hosts.iter_mut().find(|entry| entry.host == member.host) {
+            Some(entry) => entry.ranks.push(rank as u32),
+            None => hosts.push(RawSamples {
+                host: member.host.clone(),
+                ranks: vec![rank as u32],
+                dir: dir.to_string_lossy().into_owned(),
+                shared: seen == "shared",
+            }),
+        }
+    }
+    hosts
+}
+
+/// Why this world or this backend cannot run what was asked for.
+fn refuse(
+    options: &Options,
+    world: &World,
+    communicator: &dyn Communicator,
+) -> Result<(), Failure> {
+    let ranks = world.size();
+    if let Some(reason) = (options.collective.refuses)(ranks) {
+        return Err(Failure::usage(reason));
+    }
+    if let Some(&root) = options.roots(ranks).iter().find(|root| **root >= ranks) {
+        return Err(Failure::usage(format!(
+            "-r {root}: this world has ranks 0 to {}: use one of them, or all",
+            ranks - 1
+        )));
+    }
+    if let Some((rank, _)) = options.inject_wrong
+        && rank >= ranks
+    {
+        return Err(Failure::usage(format!(
+            "--inject-wrong {rank}: this world has ranks 0 to {}",
+            ranks - 1
+        )));
+    }
+    let largest = options.sweep.sizes().last().unwrap_or(Bytes(0));
+    let refusal = options.dtypes.iter().find_map(|dtype| {
+        let layout =
+            (options.collective.layout)(largest.0 as usize / dtype.size(), dtype.size(), ranks);
+        communicator.refuses(&Call {
+            collective: options.collective,
+            dtype: *dtype,
+            redop: None,
+            root: 0,
+            layout,
+            in_place: false,
+            exchange: options.exchange,
+        })
+    });
+    refusal.map_or(Ok(()), |reason| Err(Failure::usage(reason)))
+}
+
+/// Whether the buffers of all ranks of this host fit in its memory.
+fn fits(options: &Options, world: &World) -> Result<(), Failure> {
+    let own = buffer_bytes(options.largest_buffer(world.size()));
+    let needed = world.sum_on_host(own);
+    let available = world.facts().available_bytes;
+    if needed <= available {
+        return Ok(());
+    }
+    let ranks = world.local_size();
+    let share = available / (2 * ranks as u64).max(1);
+    let fitting = if share >= 1024 { 1 << share.ilog2() } else { 0 };
+    Err(Failure::usage(format!(
+        "messages of up to {} need {} of buffers for the {ranks} ranks of {}, which has {} free: use -e {} or less",
+        options.sweep.max(),
+        gibibytes(needed),
+        world.facts().name,
+        gibibytes(available),
+        Bytes(fitting).to_string().replace(' ', "").trim_end_matches("iB"),
+    )))
+}
+
+fn gibibytes(bytes: u64) -> String {
+    format!("{:.1} GiB", bytes as f64 / (1_u64 << 30) as f64)
+}
