@@ -90,7 +90,7 @@ fn root_number(row: &Row) -> i64 {
 }
 
 /// Mean bus bandwidth over all rows, in GB/s; `None` without rows.
-fn average_busbw_gbps(run: &Run) -> Option<f64> {
+pub fn average_busbw_gbps(run: &Run) -> Option<f64> {
     let sum: f64 = run.rows.iter().map(|row| row.busbw_gbps).sum();
     (!run.rows.is_empty()).then(|| sum / run.rows.len() as f64)
 }
@@ -105,6 +105,6 @@ fn wrong_elements(run: &Run) -> u64 {
 const MIN_BUSBW_SLACK: f64 = 0.9;
 
 /// Whether an average bus bandwidth is enough; `None` where there is nothing to judge by.
-fn enough_busbw(average: Option<f64>, min: Option<f64>) -> Option<bool> {
+pub fn enough_busbw(average: Option<f64>, min: Option<f64>) -> Option<bool> {
     Some(average.unwrap_or(0.0) >= min? * MIN_BUSBW_SLACK)
 }

@@ -1,0 +1,47 @@
+//! What ends a run early: signals and the watchdog.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hpcbench_measure::Shared;
+use hpcbench_world::{Failure, Limits, World, exit_now, on_interrupt, watch};
+
+/// How much later than rank 0 other ranks act on the same alarm: by then it has spoken and the
+/// launcher has ended them, unless rank 0 is the one that is stuck.
+const AFTER_RANK_0: Duration = Duration::from_secs(2);
+
+/// Watches for SIGINT, SIGTERM and for a run that no longer moves; each saves what was measured and
+/// ends the process.
+///
+/// # Errors
+/// When the system gives no thread or handler.
+pub fn start(shared: &Arc<Shared>, limits: Limits, world: &World) -> Result<(), Failure> {
+    let cannot =
+        |error: std::io::Error| Failure::cannot_run(format!("cannot watch the run: {error}"));
+    let saved = Arc::clone(shared);
+    on_interrupt(move |interrupt| {
+        if let Some(text) = saved.interrupted(interrupt.name()) {
+            say(&text);
+        }
+        exit_now(130);
+    })
+    .map_err(cannot)?;
+    let rank = world.rank();
+    let host = world.facts().name.clone();
+    let later = if rank == 0 { Duration::ZERO } else { AFTER_RANK_0 };
+    let limits =
+        Limits { stall: limits.stall.map(|t| t + later), total: limits.total.map(|t| t + later) };
+    let saved = Arc::clone(shared);
+    watch(limits, Arc::clone(&shared.progress), move |alarm| {
+        let (text, code) = saved.alarmed(&alarm, rank, &host);
+        say(&text);
+        exit_now(code);
+    })
+    .map_err(cannot)
+}
+
+/// A line on standard error, and nothing if that is closed.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "hpcbench: {text}");
+}
