@@ -1,27 +1,6 @@
 //! `ranks/NNNN.bin`: one rank's entries and exits of every iteration, as it took them.
 //!
-//! All numbers are little-endian. The file is a header and then blocks:
-//!
-//! | header field | type |
-//! | --- | --- |
-//! | magic, `hpcbraw` and a zero byte | 8 bytes |
-//! | version, 1 | u32 |
-//! | rank | u32 |
-//! | length of the host's name in bytes | u32 |
-//! | host's name | UTF-8 |
-//!
-//! | block field | type |
-//! | --- | --- |
-//! | row's id | u32 |
-//! | number of the first iteration in its row | u64 |
-//! | number of iterations, n | u32 |
-//! | length of the payload in bytes | u32 |
-//! | `base_ns`, the first entry | u64 |
-//! | CRC-32 (as zlib's) of the 28 bytes above and the payload | u32 |
-//! | payload | bytes |
-//!
-//! The payload is 2·n differences, modulo 2⁶⁴: of each entry to the exit before it (of the first to
-//! `base_ns`), and of each exit to its entry; each zigzag-coded and then written as LEB128.
+//! `README.md` beside this crate describes every byte.
 
 mod reader;
 mod writer;
