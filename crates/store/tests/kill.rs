@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -78,6 +79,7 @@ fn kill_minus_nine_at_any_moment_leaves_every_finished_row() {
         let child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "kill_minus_nine_at_any_moment_leaves_every_finished_row"])
             .env(CHILD_DIR, &dir)
+            .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
@@ -105,6 +107,11 @@ fn kill_minus_nine_at_any_moment_leaves_every_finished_row() {
 }
 
 fn write_until_killed(dir: &Path) -> ! {
+    // Its standard input ends when the parent does, were that killed itself.
+    std::thread::spawn(|| {
+        let _ = std::io::stdin().read(&mut [0]);
+        std::process::exit(1);
+    });
     let mut writer = RunWriter::create(dir, run()).unwrap();
     let mut raw = RawWriter::create(dir, 5, "node1", None).unwrap();
     for id in 0.. {
