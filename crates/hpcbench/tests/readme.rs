@@ -7,7 +7,11 @@ use std::process::{Command, Stdio};
 
 /// The root of the repository.
 fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/hpcbench has a root").to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("crates/hpcbench has a root")
+        .to_owned()
 }
 
 /// A fenced block: what follows the opening fence, and the lines inside.
@@ -44,7 +48,8 @@ struct Desk {
 
 impl Desk {
     fn new() -> Desk {
-        let desk = Desk { dir: tempfile::tempdir().expect("a temporary directory"), launcher: launcher() };
+        let desk =
+            Desk { dir: tempfile::tempdir().expect("a temporary directory"), launcher: launcher() };
         let release = desk.dir.path().join("target/release");
         fs::create_dir_all(&release).unwrap();
         symlink(env!("CARGO_BIN_EXE_hpcbench"), release.join("hpcbench")).unwrap();
@@ -56,7 +61,8 @@ impl Desk {
     }
 
     fn is_mpich(&self) -> bool {
-        let version = Command::new(&self.launcher).arg("--version").output().expect("the launcher runs");
+        let version =
+            Command::new(&self.launcher).arg("--version").output().expect("the launcher runs");
         String::from_utf8_lossy(&version.stdout).contains("HYDRA")
     }
 
@@ -66,7 +72,14 @@ impl Desk {
         let output = Command::new("bash")
             .args(["-euo", "pipefail", "-c", text])
             .current_dir(self.dir.path())
-            .env("PATH", format!("{}:{}:{path}", self.dir.path().join("bin").display(), self.dir.path().join("target/release").display()))
+            .env(
+                "PATH",
+                format!(
+                    "{}:{}:{path}",
+                    self.dir.path().join("bin").display(),
+                    self.dir.path().join("target/release").display()
+                ),
+            )
             // What the README tells root, and who has fewer cores than ranks, to add by hand.
             .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
             .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
@@ -82,7 +95,10 @@ impl Desk {
         }
         let out = String::from_utf8_lossy(&output.stdout);
         let err = String::from_utf8_lossy(&output.stderr);
-        Err(format!("{}\n{text}\n--- standard output\n{out}--- standard error\n{err}", output.status))
+        Err(format!(
+            "{}\n{text}\n--- standard output\n{out}--- standard error\n{err}",
+            output.status
+        ))
     }
 }
 
@@ -90,9 +106,11 @@ impl Desk {
 fn every_command_runs_as_typed() {
     let readme = fs::read_to_string(repository().join("README.md")).unwrap();
     let desk = Desk::new();
-    let runnable: Vec<Block> = blocks(&readme).into_iter().filter(|block| block.language == "sh").collect();
+    let runnable: Vec<Block> =
+        blocks(&readme).into_iter().filter(|block| block.language == "sh").collect();
     assert!(runnable.len() >= 5, "the README shows how to run hpcbench");
-    let failures: Vec<String> = runnable.iter().filter_map(|block| desk.run(&block.text).err()).collect();
+    let failures: Vec<String> =
+        runnable.iter().filter_map(|block| desk.run(&block.text).err()).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
@@ -111,7 +129,11 @@ fn no_command_stands_where_it_is_not_run() {
                     assert!(run.contains(script), "{script} is not run by .ci/run");
                 }
             }
-            "text" => assert!(!block.text.contains("hpcbench "), "a command in a block of output: {}", block.text),
+            "text" => assert!(
+                !block.text.contains("hpcbench "),
+                "a command in a block of output: {}",
+                block.text
+            ),
             other => panic!("a block of `{other}`: nothing runs it"),
         }
     }

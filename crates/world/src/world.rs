@@ -142,6 +142,9 @@ impl World {
     pub fn broadcast_text(&self, text: &str) -> String {
         let mut length = [text.len() as u64];
         self.broadcast_u64s(&mut length);
+        if length[0] == 0 {
+            return String::new();
+        }
         let mut bytes = text.as_bytes().to_vec();
         bytes.resize(length[0] as usize, 0);
         self.comm.process_at_rank(0).broadcast_into(&mut bytes[..]);
@@ -150,17 +153,19 @@ impl World {
 
     /// Every rank's text, on every rank.
     pub fn all_gather_text(&self, text: &str) -> Vec<String> {
+        // Never empty: the address of an empty slice is 1, which is Open MPI's MPI_IN_PLACE.
+        let own = format!("{text}\n");
         let mut lengths = vec![0_i32; self.size()];
-        self.comm.all_gather_into(&(text.len() as i32), &mut lengths[..]);
+        self.comm.all_gather_into(&(own.len() as i32), &mut lengths[..]);
         let starts: Vec<i32> = lengths
             .iter()
             .scan(0, |at, length| Some(std::mem::replace(at, *at + length)))
             .collect();
         let mut bytes = vec![0_u8; lengths.iter().sum::<i32>() as usize];
         let mut parts = PartitionMut::new(&mut bytes[..], &lengths[..], &starts[..]);
-        self.comm.all_gather_varcount_into(text.as_bytes(), &mut parts);
+        self.comm.all_gather_varcount_into(own.as_bytes(), &mut parts);
         let text_at = |(start, length): (&i32, &i32)| {
-            String::from_utf8_lossy(&bytes[*start as usize..(*start + *length) as usize])
+            String::from_utf8_lossy(&bytes[*start as usize..(*start + *length - 1) as usize])
                 .into_owned()
         };
         starts.iter().zip(&lengths).map(text_at).collect()
