@@ -29,7 +29,7 @@ pub struct Cli {
 pub enum Command {
     #[cfg(feature = "run")]
     #[command(flatten)]
-    Measure(Measure),
+    Measure(Box<Measure>),
     /// Print a recorded run again, also one that was killed
     Show(Show),
 }

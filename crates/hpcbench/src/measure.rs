@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use hpcbench_collectives::mpi::Mpi;
-use hpcbench_measure::{End, Observer, Session, Setup, Silent, sweep};
+use hpcbench_measure::{End, Observer, Session, Setup, Silent, check, sweep};
 use hpcbench_model::{
     Clock as ClockFacts, ClockScope, Host, MpiLibrary, RUN_SCHEMA, Rank, Run, Tool, World as Ranks,
 };
@@ -77,17 +77,19 @@ fn run(world: &World, parsed: Result<Cli, clap::Error>, clock: Clock) -> Result<
     let dir = options.out.clone().unwrap_or_else(|| default_dir(&run.op, started, &run.id));
     let Decided { options: measured, limits, built_in, look, .. } = decided;
     let communicator = Rc::new(Mpi::new(world)?);
-    let mut screen = world.agree(if world.is_first() {
-        Screen::new(&look, &dir, options.nccl_json.as_deref(), note(world, built_in))
-            .map(Some)
-            .map_err(|error| {
-                Failure::usage(format!("-J: {error}: name a file that can be written"))
-            })
-    } else {
-        Ok(None)
+    check(world, &*communicator, &measured)?;
+    let opened = world.is_first().then(|| {
+        Screen::new(&look, &dir, options.nccl_json.as_deref(), note(world, built_in)).map_err(
+            |error| Failure::usage(format!("-J: {error}: name a file that can be written")),
+        )
+    });
+    let mut screen = world.agree(opened.transpose())?;
+    let setup = Setup { options: measured, run, dir, clock };
+    let mut session = Session::start(world, communicator, setup).inspect_err(|_| {
+        if let Some(screen) = &mut screen {
+            screen.discard();
+        }
     })?;
-    let mut session =
-        Session::start(world, communicator, Setup { options: measured, run, dir, clock })?;
     world.agree(watch::start(&session.shared(), limits, world))?;
     let mut silent = Silent;
     let observer: &mut dyn Observer = match &mut screen {
@@ -110,7 +112,7 @@ fn run(world: &World, parsed: Result<Cli, clap::Error>, clock: Clock) -> Result<
 
 fn measuring(parsed: Result<Cli, clap::Error>) -> Result<Measure, Failure> {
     match parsed {
-        Ok(Cli { command: Command::Measure(measure), .. }) => Ok(measure),
+        Ok(Cli { command: Command::Measure(measure), .. }) => Ok(*measure),
         Ok(_) => Err(Failure::usage("this subcommand measures nothing")),
         Err(error) => {
             let text = error.to_string();

@@ -33,6 +33,8 @@ pub struct Screen {
 
 struct Output {
     name: String,
+    /// The file that was made for it.
+    file: Option<PathBuf>,
     exporter: Box<dyn Exporter>,
     to: Box<dyn Write>,
     works: bool,
@@ -59,6 +61,7 @@ impl Screen {
         };
         let mut outputs = vec![Output {
             name: "standard output".to_owned(),
+            file: None,
             exporter: exporter(look.format, table),
             to: Box::new(io::stdout()),
             works: true,
@@ -79,6 +82,7 @@ impl Screen {
             let environment = std::env::vars_os().map(|(name, value)| (lossy(name), lossy(value)));
             outputs.push(Output {
                 name: path.display().to_string(),
+                file: Some(path),
                 exporter: Box::new(NcclJson::new(options, environment)),
                 to: Box::new(BufWriter::new(file)),
                 works: true,
@@ -93,6 +97,13 @@ impl Screen {
             enough: None,
             failures: Vec::new(),
         })
+    }
+
+    /// Removes the `-J` file again, for a run that does not begin.
+    pub fn discard(&mut self) {
+        for path in self.outputs.drain(..).filter_map(|output| output.file) {
+            let _ = std::fs::remove_file(path);
+        }
     }
 
     /// Writes to every output that still works; one that fails is given up, and said once.

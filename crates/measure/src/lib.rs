@@ -3,6 +3,7 @@
 
 mod accumulate;
 mod block;
+mod collect;
 mod observer;
 mod options;
 mod pace;
@@ -17,7 +18,7 @@ pub use block::{Loop, time_block};
 pub use observer::{Measured, Observer, Silent};
 pub use options::{Average, Iterations, Options, Placement, Roots, Sync};
 pub use recorder::{BLOCK, Recorder};
-pub use session::{End, Session, Setup};
+pub use session::{End, Session, Setup, check};
 pub use shared::{Shared, exclusive};
 pub use sweep::sweep;
 pub use threshold::{ParseThresholdError, Threshold};

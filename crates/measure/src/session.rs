@@ -56,45 +56,30 @@ impl std::fmt::Debug for Session<'_> {
 }
 
 impl<'w> Session<'w> {
-    /// Checks that the run can be carried out, and makes its directory. Collective.
+    /// Makes the run directory, of a run that [`check`] has let pass. Collective.
     ///
     /// # Errors
-    /// The same on every rank, when any rank cannot.
+    /// The same on every rank, when any rank cannot write; then nothing is left behind.
     pub fn start(
         world: &'w World,
         communicator: Rc<dyn Communicator + 'w>,
         setup: Setup,
     ) -> Result<Session<'w>, Failure> {
         let Setup { options, mut run, dir, clock } = setup;
-        world.agree(refuse(&options, world, &*communicator))?;
-        world.agree(fits(&options, world))?;
         let run_start_ns = clock.anchor().ns;
         let dir = world.agree(absolute(&dir))?;
-        let mut writer = None;
-        let made = if world.is_first() {
-            RunWriter::create(&dir, run.clone())
-                .map(|made| writer = Some(made))
-                .map_err(|error| Failure::usage(error.to_string()))
-        } else {
-            Ok(())
-        };
-        world.agree(made)?;
+        let writer =
+            world.agree(if world.is_first() { create(&dir, &run).map(Some) } else { Ok(None) })?;
         let dir = PathBuf::from(world.broadcast_text(&dir.to_string_lossy()));
-        let id = world.broadcast_text(&run.id);
-        let cap = options_cap(&run);
-        let shared_dir = is_shared(&dir, &id);
-        let host = &world.facts().name;
-        let file = RawWriter::create(&dir, world.rank() as u32, host, cap)
-            .map_err(|error| Failure::usage(error.to_string()));
-        let file = world.agree(file)?;
-        run.raw_samples = raw_samples(world, &dir, shared_dir);
+        let (mut writer, raw) = raw_file(world, &dir, &run, writer)?;
+        run.raw_samples = raw_samples(world, &dir, &run.id);
         if let Some(writer) = &mut writer {
             writer.update(|saved| saved.raw_samples.clone_from(&run.raw_samples));
         }
         Ok(Session {
             world,
             communicator,
-            shared: Arc::new(Shared::new(clock, Some(file), writer)),
+            shared: Arc::new(Shared::new(clock, Some(raw), writer)),
             checker: Checker::new(world.rank(), world.size()),
             accumulator: Accumulator::new(),
             options,
@@ -118,8 +103,46 @@ impl<'w> Session<'w> {
     }
 }
 
-fn options_cap(run: &Run) -> Option<u64> {
-    run.settings.raw_cap
+/// Checks that this world can run what was asked for and has the memory for it. Collective.
+///
+/// # Errors
+/// The same on every rank, when any rank cannot.
+pub fn check(
+    world: &World,
+    communicator: &dyn Communicator,
+    options: &Options,
+) -> Result<(), Failure> {
+    world.agree(refuse(options, world, communicator))?;
+    world.agree(fits(options, world))
+}
+
+fn create(dir: &Path, run: &Run) -> Result<RunWriter, Failure> {
+    RunWriter::create(dir, run.clone()).map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// This rank's raw file beside the run; where any rank has none, all of it is removed again.
+fn raw_file(
+    world: &World,
+    dir: &Path,
+    run: &Run,
+    writer: Option<RunWriter>,
+) -> Result<(Option<RunWriter>, RawWriter), Failure> {
+    let (rank, host) = (world.rank() as u32, &world.facts().name);
+    let file = RawWriter::create(dir, rank, host, run.settings.raw_cap);
+    let made = file.as_ref().map(|_| ()).map_err(|error| Failure::usage(error.to_string()));
+    match (world.agree(made), file) {
+        (Ok(()), Ok(file)) => Ok((writer, file)),
+        (agreed, file) => {
+            if let Ok(file) = file {
+                file.discard(dir);
+            }
+            world.barrier();
+            if let Some(writer) = writer {
+                writer.discard();
+            }
+            Err(agreed.err().unwrap_or_else(|| Failure::cannot_run("a rank has no raw file")))
+        }
+    }
 }
 
 fn absolute(dir: &Path) -> Result<PathBuf, Failure> {
@@ -135,7 +158,8 @@ fn is_shared(dir: &Path, id: &str) -> bool {
 }
 
 /// Where each host's raw samples are.
-fn raw_samples(world: &World, dir: &Path, shared: bool) -> Vec<RawSamples> {
+fn raw_samples(world: &World, dir: &Path, id: &str) -> Vec<RawSamples> {
+    let shared = is_shared(dir, id);
     let seen = world.all_gather_text(if shared { "shared" } else { "own" });
     let mut hosts: Vec<RawSamples> = Vec::new();
     for (rank, (member, seen)) in world.members().iter().zip(&seen).enumerate() {

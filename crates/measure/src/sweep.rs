@@ -1,6 +1,6 @@
 use hpcbench_collectives::{Buffers, Call, CallError, Checked, Run as Calls};
-use hpcbench_model::{Bytes, DType, Histogram, InPlace, RedOp, Row, Wrong};
-use hpcbench_store::{HistogramKey, HistogramKind, Interval};
+use hpcbench_model::{Bytes, DType, InPlace, RedOp};
+use hpcbench_store::Interval;
 use hpcbench_world::{Failure, Phase};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,7 +10,6 @@ use crate::accumulate::Reading;
 use crate::block::{Loop, time_block};
 use crate::observer::{Measured, Observer};
 use crate::pace::Pace;
-use crate::row::{gbps, shares, tails_gbps, times_us};
 use crate::session::{End, Session};
 use crate::shared::{exclusive, now};
 
@@ -19,11 +18,11 @@ use crate::shared::{exclusive, now};
 const REFERENCE_BEFORE_NS: u64 = 1_000_000_000;
 
 /// One row to measure.
-struct Cell<'a> {
-    call: &'a Call,
-    cycle: u64,
-    bytes: u64,
-    label: String,
+pub(crate) struct Cell<'a> {
+    pub(crate) call: &'a Call,
+    pub(crate) cycle: u64,
+    pub(crate) bytes: u64,
+    pub(crate) label: String,
 }
 
 /// Measures everything the options ask for. Collective.
@@ -241,121 +240,6 @@ impl Session<'_> {
         Ok(Some(Checked::default()))
     }
 
-    /// Wrong elements of all ranks, and the first one of the lowest rank that has any.
-    fn wrong_elements(&mut self, checked: &Option<Checked>) -> Option<(u64, Option<Wrong>)> {
-        let checked = checked.as_ref()?;
-        let wrong = self.world.all_sum(checked.wrong);
-        self.wrong += wrong;
-        if wrong == 0 {
-            return Some((0, None));
-        }
-        let text =
-            checked.first.as_ref().map(|(at, got, expected)| format!("{at} {got} {expected}"));
-        let texts = self.world.all_gather_text(&text.unwrap_or_default());
-        let first = texts.iter().enumerate().find_map(|(rank, text)| {
-            let mut words = text.split(' ');
-            Some(Wrong {
-                offset: words.next()?.parse().ok()?,
-                got: words.next()?.to_owned(),
-                expected: words.next()?.to_owned(),
-                rank: rank as u32,
-                host: self.world.member(rank).host.clone(),
-            })
-        });
-        Some((wrong, first))
-    }
-
-    /// Brings all ranks' histograms together and writes the row; on rank 0 returns it.
-    fn collect(
-        &mut self,
-        cell: &Cell<'_>,
-        id: u32,
-        pace: &Pace,
-        wrong: Option<(u64, Option<Wrong>)>,
-        interval: Interval,
-    ) -> Option<Measured> {
-        let world = self.world;
-        let idle = (self.options.collective.idle)(world.rank(), world.size());
-        let mean = self.accumulator.elapsed_ns / self.accumulator.iterations as f64;
-        let means = world.gather_f64(if idle { f64::NAN } else { mean });
-        let raw_dropped = world.all_sum(self.accumulator.raw_dropped);
-        let shared = Arc::clone(&self.shared);
-        let mut inside = Histogram::new();
-        let encoded = self.accumulator.inside.encode();
-        world.stream_to_first(&encoded, |rank, bytes| {
-            let key =
-                HistogramKey { row: id, kind: HistogramKind::Inside, rank: Some(rank as u32) };
-            if let Ok(largest) = inside.merge_encoded(bytes)
-                && let Some(writer) = exclusive(&shared.writer).as_mut()
-            {
-                writer.histogram(key, bytes, interval, largest.unwrap_or(0));
-            }
-        });
-        let means = means?;
-        let messages = cell.call.messages() * self.options.agg_iters;
-        let mean_us = self.options.average.of(&means) / messages as f64 / 1e3;
-        let row = self.summary(cell, id, pace, mean_us, &inside, wrong, raw_dropped);
-        let all = &mut self.accumulator.all;
-        let key = HistogramKey { row: id, kind: HistogramKind::Slowest, rank: None };
-        if let Some(writer) = exclusive(&shared.writer).as_mut() {
-            writer.histogram(
-                key,
-                &all.slowest.encode(),
-                interval,
-                all.slowest.max_ns().unwrap_or(0),
-            );
-            writer.finish_row(row.clone());
-        }
-        Some(Measured { row, slowest: all.slowest.clone(), per_iter_us: all.per_iter_us.take() })
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "everything that a row is made of, once")]
-    fn summary(
-        &self,
-        cell: &Cell<'_>,
-        id: u32,
-        pace: &Pace,
-        mean_us: f64,
-        inside: &Histogram,
-        wrong: Option<(u64, Option<Wrong>)>,
-        raw_dropped: u64,
-    ) -> Row {
-        let Cell { call, cycle, bytes, .. } = cell;
-        let ranks = self.world.size();
-        let all = &self.accumulator.all;
-        let alg_bytes = call.algbw_bytes(ranks);
-        let factor = (call.collective.busbw_factor)(ranks);
-        let time_us = times_us(&all.slowest, mean_us);
-        let (wrong, first_wrong) =
-            wrong.map_or((None, None), |(count, first)| (Some(count), first));
-        Row {
-            id,
-            cycle: *cycle,
-            op: call.collective.name.to_owned(),
-            backend: self.communicator.name().to_owned(),
-            dtype: call.dtype,
-            redop: call.redop,
-            root: call.collective.rooted.then_some(call.root as u32),
-            bytes: *bytes,
-            count: call.layout.param as u64,
-            in_place: call.in_place,
-            iters: self.accumulator.iterations,
-            blocks: pace.blocks(),
-            inside_us: times_us(inside, inside.mean_ns().unwrap_or(0.0) / 1e3),
-            algbw_gbps: gbps(alg_bytes, mean_us),
-            busbw_gbps: gbps(alg_bytes * factor, mean_us),
-            bw_gbps: tails_gbps(alg_bytes * factor, &time_us),
-            time_us,
-            median_interval_us: pace.interval_ns().map(|interval| interval.map(|ns| ns / 1e3)),
-            wrong,
-            first_wrong,
-            slowest: shares(&all.slow_counts, self.world),
-            last_in: shares(&all.late_counts, self.world),
-            events: self.options.threshold.map(|_| all.events),
-            raw_dropped,
-        }
-    }
-
     /// Rows of the whole run; `None` where it has no end.
     fn rows_in_all(&self) -> Option<u64> {
         let o = &self.options;
@@ -373,13 +257,16 @@ impl Session<'_> {
         let texts = self.world.all_gather_text(&own);
         let raw_losses =
             texts.iter().flat_map(|text| serde_json::from_str::<Vec<_>>(text).unwrap_or_default());
-        let mut losses = Vec::new();
-        if let Some(writer) = exclusive(&self.shared.writer).as_mut() {
+        let finished = exclusive(&self.shared.writer).as_mut().map(|writer| {
             writer.update(|run| run.losses.extend(raw_losses));
             writer.finish(now(), true);
-            losses = writer.losses().to_vec();
-            observer.end(writer.run());
-        }
+            writer.run().clone()
+        });
+        // Printed with the lock given back: a signal must still find it free.
+        let losses = finished.map_or_else(Vec::new, |run| {
+            observer.end(&run);
+            run.losses
+        });
         Ok(End { wrong: self.wrong, losses })
     }
 }

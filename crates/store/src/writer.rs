@@ -53,11 +53,15 @@ impl RunWriter {
             Ok(writer)
         });
         if begun.is_err() {
-            // So that the same command works once there is space.
-            let _ = fs::remove_file(dir.join(HLOG));
-            let _ = fs::remove_file(dir.join(EVENTS));
+            remove_run(dir);
         }
         begun
+    }
+
+    /// Removes the run again, as if it had never begun: so that the same command works once what
+    /// stood in the way is gone. What others put into the directory stays.
+    pub fn discard(self) {
+        remove_run(&self.dir);
     }
 
     /// Appends a histogram.
@@ -148,6 +152,14 @@ impl RunWriter {
         self.late = 0;
         Ok(())
     }
+}
+
+fn remove_run(dir: &Path) {
+    for name in [RUN_JSON, HLOG, EVENTS] {
+        let _ = fs::remove_file(dir.join(name));
+    }
+    // Only where nothing else is in it.
+    let _ = fs::remove_dir(dir);
 }
 
 fn create_file(dir: &Path, name: &str, header: &[u8]) -> Result<AppendFile, CreateError> {

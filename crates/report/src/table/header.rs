@@ -183,7 +183,7 @@ fn per_iter(skip: u64) -> String {
 fn clock(run: &Run) -> String {
     let clock = &run.clock;
     format!(
-        "{}, resolution {:.0} ns, {:.0} ns a reading",
+        "{}, resolution {:.1} ns, {:.0} ns a reading",
         clock.source, clock.resolution_ns, clock.cost_ns
     )
 }

@@ -7,7 +7,10 @@ use hpcbench_model::{Bytes, Row, Share, World};
 use super::header::folded;
 
 /// Names shown in one answer.
-const NAMES: usize = 3;
+const NAMES: usize = 2;
+/// Share of the rows in which a place must stand out: a row's iterations are not independent, so
+/// one row alone says little where there are others.
+const MIN_ROWS: f64 = 0.25;
 /// Fewer iterations than these are chance.
 const MIN_ITERATIONS: f64 = 10.0;
 /// A smaller share of the iterations explains little of them.
@@ -88,7 +91,8 @@ fn is_informative(share: f64, even: f64, iterations: u64) -> bool {
 }
 
 fn describe(found: BTreeMap<String, Standout>, told: u64) -> Option<String> {
-    let mut places: Vec<_> = found.into_iter().collect();
+    let often = |at: &Standout| at.rows as f64 >= MIN_ROWS * told as f64;
+    let mut places: Vec<_> = found.into_iter().filter(|(_, at)| often(at)).collect();
     places.sort_by(|(_, a), (_, b)| b.rows.cmp(&a.rows).then(b.share.total_cmp(&a.share)));
     let more = places.len().saturating_sub(NAMES);
     let mut texts: Vec<String> = places

@@ -83,6 +83,13 @@ impl RawWriter {
         }
     }
 
+    /// Removes the file again, and `ranks` where nothing else is in it; `dir` is the run directory
+    /// that it was created in.
+    pub fn discard(self, dir: &Path) {
+        let _ = fs::remove_file(dir.join(raw_name(self.rank)));
+        let _ = fs::remove_dir(dir.join(RANKS));
+    }
+
     /// What could not be written so far, one entry a reason; without what the cap left out.
     pub fn losses(&self) -> &[Loss] {
         &self.losses
