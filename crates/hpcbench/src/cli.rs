@@ -12,6 +12,8 @@ const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("HPCBENCH_CO
     name = "hpcbench",
     version = VERSION,
     disable_version_flag = true,
+    // The flag is global, and each subcommand needs something to answer it with.
+    propagate_version = true,
     about = "Measures collectives on a cluster, every iteration of every rank, and tells who was slow and who was late.",
     after_help = "Start it with MPI:  mpirun -n 4 hpcbench allreduce"
 )]
@@ -468,5 +470,15 @@ NCCL_TESTS_MIN_BW, 5 nothing moved for --stall-timeout, 130 interrupted.";
         pub device_cta_count: Option<i64>,
         #[arg(short = 'M', long = "memory", hide = true, default_value_t = 0)]
         pub memory: u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn clap_accepts_every_definition() {
+        super::Cli::command().debug_assert();
     }
 }
