@@ -1,5 +1,6 @@
 use std::fmt;
 
+use hpcbench_model::collective::pingpong_peer;
 use hpcbench_model::{Collective, DType, Layout, RedOp};
 use hpcbench_world::Failure;
 
@@ -42,6 +43,13 @@ impl Call {
             ("pingpong", Some(window)) => u64::from(window),
             _ => 1,
         }
+    }
+
+    /// Whether a rank receives nothing: the first of a pair whose window goes one way.
+    pub fn only_sends(&self, rank: usize, ranks: usize) -> bool {
+        self.exchange.window.is_some()
+            && !self.exchange.two_way
+            && pingpong_peer(rank, ranks).is_some_and(|peer| rank < peer)
     }
 
     /// Bytes that count for the algorithm bandwidth in the time of one message.
