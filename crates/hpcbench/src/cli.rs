@@ -7,6 +7,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 /// Version and commit, as `--version` prints them.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("HPCBENCH_COMMIT"), ")");
 
+const AFTER_HELP: &str = "\
+Start it with MPI:      mpirun -n 4 hpcbench allreduce
+Options of allreduce:   hpcbench allreduce --help";
+
 #[derive(Debug, Parser)]
 #[command(
     name = "hpcbench",
@@ -14,8 +18,10 @@ const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("HPCBENCH_CO
     disable_version_flag = true,
     // The flag is global, and each subcommand needs something to answer it with.
     propagate_version = true,
+    arg_required_else_help = false,
+    max_term_width = 100,
     about = "Measures collectives on a cluster, every iteration of every rank, and tells who was slow and who was late.",
-    after_help = "Start it with MPI:  mpirun -n 4 hpcbench allreduce"
+    after_help = AFTER_HELP
 )]
 pub struct Cli {
     /// Print the version
@@ -41,8 +47,8 @@ pub struct Show {
     /// Run directory, or its run.json
     pub run: PathBuf,
 
-    /// How to print it
-    #[arg(long, value_enum, default_value_t)]
+    /// table (nccl-tests'), csv, json (as run.json), or jsonl, a line a row
+    #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
     pub format: Format,
 
     /// Tails beside the rows, not below them
@@ -124,16 +130,21 @@ mod run {
 
     #[derive(Clone, Debug, Args)]
     pub struct Pingpong {
-        #[command(flatten)]
-        pub options: Options,
-
         /// Bandwidth with this many messages in flight; time is then that of one message
-        #[arg(long, value_name = "MESSAGES", value_parser = clap::value_parser!(u32).range(1..=65536))]
+        #[arg(
+            long,
+            value_name = "MESSAGES",
+            value_parser = clap::value_parser!(u32).range(1..=65536),
+            help_heading = EXCHANGE
+        )]
         pub window: Option<u32>,
 
         /// Both ends send at once; bandwidth counts both ways
-        #[arg(long, requires = "window")]
+        #[arg(long, requires = "window", help_heading = EXCHANGE)]
         pub two_way: bool,
+
+        #[command(flatten)]
+        pub options: Options,
     }
 
     /// What carries the data.
@@ -165,126 +176,59 @@ mod run {
         In,
     }
 
-    const TIME_HELP: &str = "\
+    const EXCHANGE: &str = "How pairs exchange messages";
+    const SIZES: &str = "Sizes, data and checks";
+    const ITERATIONS: &str = "How often";
+    const TIME: &str = "What is timed";
+    const OUTPUT: &str = "Output";
+
+    // Lines are broken here, at 78 columns: clap would break them without their indent.
+    const AFTER_HELP: &str = "\
+Options with a short name are nccl-tests', with its meaning. Those that need a
+GPU (-t -g -p -y -G -R -x -D -V -M) are refused, unless at their defaults.
+Without -b -e -i -f -n: a built-in sweep from 8 B, by 4, up to 64 MiB, about a
+second a line.
+
 What `time` means:
-  --sync none (default): iterations run back to back; time = elapsed / iterations, averaged over
-  ranks as -a says. This is nccl-tests' time.
-  --sync barrier: a barrier before each iteration, outside its time; time = sum of the iterations'
-  times / iterations, averaged over ranks. This is OSU's and IMB's latency.
-  Percentiles are over iterations, of the longest time any rank was inside; one is shown only where
-  at least 10 iterations lie beyond it. pingpong: half a round trip; with --window, a window's time
-  / its messages.
-Without any of -b -e -i -f -n: a built-in sweep, 8 B to 64 MiB by 4, about a second a row.
-Exit codes: 0 fine, 1 could not run or not all was kept, 2 usage, 3 wrong data, 4 bandwidth below
-NCCL_TESTS_MIN_BW, 5 nothing moved for --stall-timeout, 130 interrupted.";
+  --sync none     iterations run back to back; elapsed time / iterations, the
+  (the default)   mean over ranks, or what -a says. This is nccl-tests' time.
+  --sync barrier  a barrier before each iteration, outside its time; the mean
+                  time inside. This is OSU's and IMB's latency.
+  pingpong        half a round trip; with --window, a window's time / messages.
+Percentiles are of the longest time any rank was inside an iteration, and shown
+only where at least 10 iterations lie beyond.
+
+Exit codes:
+  0 fine                   1 could not run, or could not keep all it measured
+  2 wrong command line     3 wrong data     4 bandwidth below NCCL_TESTS_MIN_BW
+  5 nothing moved for --stall-timeout, or a rank was lost     130 interrupted";
 
     #[derive(Clone, Debug, Args)]
-    #[command(after_help = TIME_HELP, args_override_self = true, infer_long_args = true)]
+    #[command(after_help = AFTER_HELP, args_override_self = true, infer_long_args = true)]
     pub struct Options {
         /// First size of the sweep: 8, 64K, 1G
-        #[arg(
-            short = 'b',
-            long = "minbytes",
-            alias = "min-bytes",
-            value_name = "SIZE",
-            help_heading = "Sizes and iterations (as in nccl-tests)"
-        )]
+        #[arg(short = 'b', long = "minbytes", alias = "min-bytes", value_name = "SIZE", help_heading = SIZES)]
         pub min_bytes: Option<Bytes>,
 
         /// Last size of the sweep
-        #[arg(
-            short = 'e',
-            long = "maxbytes",
-            value_name = "SIZE",
-            help_heading = "Sizes and iterations (as in nccl-tests)"
-        )]
+        #[arg(short = 'e', long = "maxbytes", value_name = "SIZE", help_heading = SIZES)]
         pub max_bytes: Option<Bytes>,
 
         /// Step from size to size [default: 1M]
-        #[arg(
-            short = 'i',
-            long = "stepbytes",
-            value_name = "SIZE",
-            help_heading = "Sizes and iterations (as in nccl-tests)"
-        )]
+        #[arg(short = 'i', long = "stepbytes", value_name = "SIZE", help_heading = SIZES)]
         pub step_bytes: Option<Bytes>,
 
         /// Factor from size to size, in place of -i
-        #[arg(
-            short = 'f',
-            long = "stepfactor",
-            value_name = "N",
-            help_heading = "Sizes and iterations (as in nccl-tests)"
-        )]
+        #[arg(short = 'f', long = "stepfactor", value_name = "N", help_heading = SIZES)]
         pub step_factor: Option<u64>,
 
-        /// Iterations a row [default: 20]
-        #[arg(
-            short = 'n',
-            long = "iters",
-            value_name = "N",
-            help_heading = "Sizes and iterations (as in nccl-tests)"
-        )]
-        pub iters: Option<u64>,
-
-        /// Calls between two clock readings; times are of one call
-        #[arg(
-            short = 'm',
-            long = "agg_iters",
-            value_name = "N",
-            default_value_t = 1,
-            help_heading = "Sizes and iterations (as in nccl-tests)"
-        )]
-        pub agg_iters: u64,
-
-        /// Warm-up iterations before each row [default: 1; built-in sweep: 5]
-        #[arg(
-            short = 'w',
-            long = "warmup_iters",
-            value_name = "N",
-            help_heading = "Sizes and iterations (as in nccl-tests)"
-        )]
-        pub warmup_iters: Option<u64>,
-
-        /// Cycles of the whole sweep; 0 runs until stopped
-        #[arg(
-            short = 'N',
-            long = "run_cycles",
-            value_name = "N",
-            default_value_t = 1,
-            help_heading = "Sizes and iterations (as in nccl-tests)"
-        )]
-        pub cycles: u64,
-
-        /// Checked runs a row, each with new data; 0 checks nothing
-        #[arg(
-            short = 'c',
-            long = "check",
-            value_name = "N",
-            default_value_t = 1,
-            help_heading = "Sizes and iterations (as in nccl-tests)"
-        )]
-        pub checks: u64,
+        /// int8 uint8 int32 uint32 int64 uint64 half bfloat16 float double, or all
+        #[arg(short = 'd', long = "datatype", value_name = "TYPE", default_value = "float", help_heading = SIZES)]
+        pub dtype: String,
 
         /// Reduction: sum prod min max avg, or all
-        #[arg(
-            short = 'o',
-            long = "op",
-            value_name = "REDOP",
-            default_value = "sum",
-            help_heading = "Sizes and iterations (as in nccl-tests)"
-        )]
+        #[arg(short = 'o', long = "op", value_name = "REDOP", default_value = "sum", help_heading = SIZES)]
         pub redop: String,
-
-        /// Element type: int8 uint8 int32 uint32 int64 uint64 half bfloat16 float double, or all
-        #[arg(
-            short = 'd',
-            long = "datatype",
-            value_name = "TYPE",
-            default_value = "float",
-            help_heading = "Sizes and iterations (as in nccl-tests)"
-        )]
-        pub dtype: String,
 
         /// Root rank, or all
         #[arg(
@@ -293,49 +237,157 @@ NCCL_TESTS_MIN_BW, 5 nothing moved for --stall-timeout, 130 interrupted.";
             value_name = "RANK",
             default_value = "0",
             allow_hyphen_values = true,
-            help_heading = "Sizes and iterations (as in nccl-tests)"
+            help_heading = SIZES
         )]
         pub root: String,
 
-        /// Which ranks' time is shown: 0 rank 0's, 1 the mean, 2 the smallest, 3 the largest
-        #[arg(
-            short = 'a',
-            long = "average",
-            value_name = "0-3",
-            default_value_t = 1,
-            help_heading = "Sizes and iterations (as in nccl-tests)"
-        )]
-        pub average: u64,
-
         /// Elements by which buffers are misaligned
-        #[arg(
-            short = 'u',
-            long = "unalign",
-            value_name = "N",
-            default_value_t = 0,
-            help_heading = "Sizes and iterations (as in nccl-tests)"
-        )]
+        #[arg(short = 'u', long = "unalign", value_name = "N", default_value_t = 0, help_heading = SIZES)]
         pub unalign: u64,
 
-        /// Time limit of the whole run in seconds; 0 is none
+        /// Checked runs a row, each with new data; 0 checks nothing
+        #[arg(short = 'c', long = "check", value_name = "N", default_value_t = 1, help_heading = SIZES)]
+        pub checks: u64,
+
+        /// Where results go: out of place, in place, or both in turn
+        #[arg(
+            long,
+            value_enum,
+            default_value_t,
+            value_name = "both|out|in",
+            hide_possible_values = true,
+            help_heading = SIZES
+        )]
+        pub placement: PlacementArgument,
+
+        /// Seed of the test data
+        #[arg(long, value_name = "N", default_value_t = 1, help_heading = SIZES)]
+        pub seed: u64,
+
+        /// Change one received element before each check, to prove that the check sees it
+        #[arg(long, value_name = "RANK:ELEMENT", help_heading = SIZES)]
+        pub inject_wrong: Option<String>,
+
+        /// What carries the data: mpi, on host memory
+        #[arg(
+            long,
+            value_enum,
+            default_value_t,
+            hide_possible_values = true,
+            help_heading = SIZES
+        )]
+        pub backend: Backend,
+
+        /// Iterations a row [default: 20]
+        #[arg(short = 'n', long = "iters", value_name = "N", help_heading = ITERATIONS)]
+        pub iters: Option<u64>,
+
+        /// Calls between two clock readings; times are of one call
+        #[arg(
+            short = 'm',
+            long = "agg_iters",
+            value_name = "N",
+            default_value_t = 1,
+            help_heading = ITERATIONS
+        )]
+        pub agg_iters: u64,
+
+        /// Warm-up iterations before each row [default: 1; built-in sweep: 5]
+        #[arg(short = 'w', long = "warmup_iters", value_name = "N", help_heading = ITERATIONS)]
+        pub warmup_iters: Option<u64>,
+
+        /// Cycles of the whole sweep; 0 runs until stopped
+        #[arg(
+            short = 'N',
+            long = "run_cycles",
+            value_name = "N",
+            default_value_t = 1,
+            help_heading = ITERATIONS
+        )]
+        pub cycles: u64,
+
+        /// In place of -n: measure each row for at most this long: 500ms, 30s, 2m
+        #[arg(long, value_name = "TIME", help_heading = ITERATIONS)]
+        pub time_budget: Option<String>,
+
+        /// In place of -n: measure each row until the 95% interval of its median is this narrow
+        /// (half its width): 1%
+        #[arg(long, value_name = "PERCENT", help_heading = ITERATIONS)]
+        pub precision: Option<String>,
+
+        /// Time limit of the whole run; 0 is none
         #[arg(
             short = 'T',
             long = "timeout",
             value_name = "SECONDS",
             default_value_t = 0,
-            help_heading = "Sizes and iterations (as in nccl-tests)"
+            help_heading = ITERATIONS
         )]
         pub timeout: u64,
 
-        /// 1: a barrier after each iteration, in its time; 3: --sync barrier; 0, 2: neither (calls block anyway)
+        /// End with code 5 when nothing has moved for this long; 0 waits for ever
+        #[arg(long, value_name = "TIME", default_value = "60s", help_heading = ITERATIONS)]
+        pub stall_timeout: String,
+
+        /// What separates iterations: nothing, or a barrier outside their time [default: none]
+        #[arg(
+            long,
+            value_enum,
+            value_name = "none|barrier",
+            hide_possible_values = true,
+            help_heading = TIME
+        )]
+        pub sync: Option<SyncArgument>,
+
+        /// Whose time is shown: 0 rank 0's, 1 the mean over ranks, 2 the smallest, 3 the largest
+        #[arg(
+            short = 'a',
+            long = "average",
+            value_name = "0-3",
+            default_value_t = 1,
+            help_heading = TIME
+        )]
+        pub average: u64,
+
+        /// 1: a barrier after each iteration, in its time; 3: --sync barrier; 0, 2: neither, as
+        /// MPI's calls block anyway
         #[arg(
             short = 'z',
             long = "blocking",
             value_name = "0-3",
             default_value_t = 0,
-            help_heading = "Sizes and iterations (as in nccl-tests)"
+            help_heading = TIME
         )]
         pub blocking: u64,
+
+        /// Count iterations beyond this as jitter events: a time (82ms), or a multiple of the row's
+        /// median (3x)
+        #[arg(long, value_name = "TIME|Nx", help_heading = TIME)]
+        pub threshold: Option<Threshold>,
+
+        /// table (nccl-tests'), csv, json (as run.json), or jsonl, a line a row as they finish
+        #[arg(
+            long,
+            value_enum,
+            default_value_t,
+            hide_possible_values = true,
+            help_heading = OUTPUT
+        )]
+        pub format: Format,
+
+        /// Tails beside the rows, not below them
+        #[arg(long, help_heading = OUTPUT)]
+        pub wide: bool,
+
+        /// Percentiles of time to show
+        #[arg(
+            long,
+            value_name = "P,P,…",
+            value_delimiter = ',',
+            default_value = "50,90,99,99.9",
+            help_heading = OUTPUT
+        )]
+        pub percentiles: Vec<f64>,
 
         /// Name the time column cputime (the calls block, so both are the same)
         #[arg(
@@ -343,7 +395,7 @@ NCCL_TESTS_MIN_BW, 5 nothing moved for --stall-timeout, 130 interrupted.";
             long = "report_cputime",
             value_name = "0|1",
             default_value_t = 0,
-            help_heading = "Output (as in nccl-tests)"
+            help_heading = OUTPUT
         )]
         pub cputime: u64,
 
@@ -353,7 +405,7 @@ NCCL_TESTS_MIN_BW, 5 nothing moved for --stall-timeout, 130 interrupted.";
             long = "report_timestamps",
             value_name = "0|1",
             default_value_t = 0,
-            help_heading = "Output (as in nccl-tests)"
+            help_heading = OUTPUT
         )]
         pub timestamps: u64,
 
@@ -363,7 +415,7 @@ NCCL_TESTS_MIN_BW, 5 nothing moved for --stall-timeout, 130 interrupted.";
             long = "per_iter_timing",
             value_name = "0|1",
             default_value_t = 0,
-            help_heading = "Output (as in nccl-tests)"
+            help_heading = OUTPUT
         )]
         pub per_iter: u64,
 
@@ -373,74 +425,21 @@ NCCL_TESTS_MIN_BW, 5 nothing moved for --stall-timeout, 130 interrupted.";
             long = "per_iter_skip",
             value_name = "N",
             default_value_t = 0,
-            help_heading = "Output (as in nccl-tests)"
+            help_heading = OUTPUT
         )]
         pub per_iter_skip: u64,
 
         /// Also write a file in nccl-tests' JSON format
-        #[arg(
-            short = 'J',
-            long = "output_file",
-            value_name = "FILE",
-            help_heading = "Output (as in nccl-tests)"
-        )]
+        #[arg(short = 'J', long = "output_file", value_name = "FILE", help_heading = OUTPUT)]
         pub nccl_json: Option<PathBuf>,
 
-        /// What carries the data
-        #[arg(long, value_enum, default_value_t)]
-        pub backend: Backend,
-
         /// Directory of the run [default: results/UTC-OP-ID]
-        #[arg(long, value_name = "DIR")]
+        #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
         pub out: Option<PathBuf>,
 
-        /// How rows are printed
-        #[arg(long, value_enum, default_value_t)]
-        pub format: Format,
-
-        /// Tails beside the rows, not below them
-        #[arg(long)]
-        pub wide: bool,
-
-        /// Percentiles of time to show
-        #[arg(long, value_name = "P,P,…", value_delimiter = ',', default_value = "50,90,99,99.9")]
-        pub percentiles: Vec<f64>,
-
-        /// Count iterations beyond this as jitter events: a time (82ms) or a multiple of the row's median (3x)
-        #[arg(long, value_name = "TIME|Nx")]
-        pub threshold: Option<Threshold>,
-
-        /// Measure each row for at most this long: 30s, 500ms, 2m
-        #[arg(long, value_name = "TIME")]
-        pub time_budget: Option<String>,
-
-        /// Measure each row until the 95% interval of its median is this narrow (half its width): 1%
-        #[arg(long, value_name = "PERCENT")]
-        pub precision: Option<String>,
-
-        /// What separates iterations [default: none]
-        #[arg(long, value_enum)]
-        pub sync: Option<SyncArgument>,
-
-        /// Which placements to measure
-        #[arg(long, value_enum, default_value_t)]
-        pub placement: PlacementArgument,
-
-        /// End with code 5 when nothing has moved for this long; 0 waits for ever
-        #[arg(long, value_name = "TIME", default_value = "60s")]
-        pub stall_timeout: String,
-
-        /// Seed of the test data
-        #[arg(long, value_name = "N", default_value_t = 1)]
-        pub seed: u64,
-
         /// Keep raw times of at most this many iterations a row and rank on disk
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", help_heading = OUTPUT)]
         pub raw_cap: Option<u64>,
-
-        /// Change one received element before each check, to prove that the check sees it
-        #[arg(long, value_name = "RANK:ELEMENT")]
-        pub inject_wrong: Option<String>,
 
         #[command(flatten)]
         pub gpu_only: GpuOnly,
