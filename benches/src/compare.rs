@@ -170,10 +170,8 @@ pub fn compare<E>(
             break;
         }
     }
-    let estimates = estimate(plan, &rounds).ok_or(CompareError::TooFewPairs {
-        pairs: rounds.len(),
-        confidence: plan.confidence,
-    })?;
+    let estimates = estimate(plan, &rounds)
+        .ok_or(CompareError::TooFewPairs { pairs: rounds.len(), confidence: plan.confidence })?;
     Ok(Comparison { rounds, estimates })
 }
 

@@ -83,12 +83,7 @@ fn only(rows: Vec<f64>, bytes: Option<u64>) -> Result<f64, ExtractError> {
 }
 
 /// Column `at` of the lines that begin with a size and, where it is given, have that many columns.
-fn table_rows(
-    lines: &[Line],
-    columns: Option<usize>,
-    at: usize,
-    bytes: Option<u64>,
-) -> Vec<f64> {
+fn table_rows(lines: &[Line], columns: Option<usize>, at: usize, bytes: Option<u64>) -> Vec<f64> {
     let row = |line: &Line| {
         let words: Vec<&str> = line.text.split_whitespace().collect();
         let size: u64 = words.first()?.parse().ok()?;

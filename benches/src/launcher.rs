@@ -12,7 +12,9 @@ pub struct Launcher {
 
 /// Why there is no launcher.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot run `{mpirun} --version`: {source}; install Open MPI or MPICH, or name it with --mpirun")]
+#[error(
+    "cannot run `{mpirun} --version`: {source}; install Open MPI or MPICH, or name it with --mpirun"
+)]
 pub struct LauncherError {
     mpirun: String,
     source: std::io::Error,
@@ -58,7 +60,8 @@ fn usual_args(version: &str, root: bool) -> Vec<&'static str> {
     if !version.contains("Open MPI") {
         return Vec::new();
     }
-    let mut args = vec!["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"];
+    let mut args =
+        vec!["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"];
     if root {
         args.push("--allow-run-as-root");
     }

@@ -307,8 +307,8 @@ mod tests {
         let interrupted = Arc::new(AtomicBool::new(false));
         let runner = Runner::new(Arc::clone(&interrupted), limit);
         let result = thread::scope(|scope| {
-            let run = scope
-                .spawn(|| runner.run(&[SHELL, "-c", &script].map(str::to_owned), dir.path()));
+            let run =
+                scope.spawn(|| runner.run(&[SHELL, "-c", &script].map(str::to_owned), dir.path()));
             while !dir.path().join("pids").exists() && !run.is_finished() {
                 thread::sleep(Duration::from_millis(10));
             }
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn the_limit_leaves_nobody() {
-        let (error, pids) = stop_a_family(false, Duration::from_secs(1));
+        let (error, pids) = stop_a_family(false, Duration::from_secs(3));
         assert!(matches!(error, ProgramError::TimedOut { .. }), "{error}");
         assert!(pids.iter().all(|pid| ends(pid)), "{pids:?}");
     }

@@ -8,6 +8,8 @@ use std::process::ExitCode;
 
 use hpcbench_verdict::stats::{self, Interval};
 use serde::Serialize;
+use serde::ser::{Error, Serializer};
+use serde_json::value::RawValue;
 
 use crate::claim::{Claim, Judgement, Verdict};
 use crate::compare::{Comparison, Plan, Round};
@@ -83,7 +85,14 @@ pub struct Paired {
     /// How it was measured.
     pub plan: Plan,
     /// Every round, in order of time.
+    #[serde(serialize_with = "on_one_line")]
     pub rounds: Vec<Round>,
+}
+
+/// Commands and rounds spread over thousands of lines would bury the rest of a file.
+fn on_one_line<T: Serialize, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    let text = serde_json::to_string(value).map_err(S::Error::custom)?;
+    RawValue::from_string(text).map_err(S::Error::custom)?.serialize(serializer)
 }
 
 /// One side.
@@ -92,6 +101,7 @@ pub struct Subject {
     /// Its name.
     pub label: String,
     /// The command, word by word, without directories; empty for a block of code.
+    #[serde(serialize_with = "on_one_line")]
     pub command: Vec<String>,
 }
 
@@ -168,12 +178,14 @@ pub struct Bounded {
     /// Its name within the figure.
     pub name: String,
     /// The command, word by word, without directories; empty for a block of code.
+    #[serde(serialize_with = "on_one_line")]
     pub command: Vec<String>,
     /// Unit of the values.
     pub unit: &'static str,
     /// The largest value that keeps the claim; `null` where nothing is claimed.
     pub at_most: Option<f64>,
     /// Values of repeated measurements, in order of time. The largest counts.
+    #[serde(serialize_with = "on_one_line")]
     pub values: Vec<f64>,
     /// Whether the claim was shown; `null` without a claim.
     pub verdict: Option<Verdict>,
@@ -238,6 +250,14 @@ impl Figure {
         self.skipped.push(Skipped { what: what.to_owned(), why: why.to_owned() });
     }
 
+    /// The file's text.
+    ///
+    /// # Errors
+    /// When a number has no JSON form.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
     /// Writes `NAME.json` into a directory, which is made where it is missing, and returns its path.
     ///
     /// # Errors
@@ -245,11 +265,9 @@ impl Figure {
     pub fn write(&self, dir: &Path) -> io::Result<PathBuf> {
         fs::create_dir_all(dir)?;
         let path = dir.join(format!("{}.json", self.figure));
-        let mut text = serde_json::to_string_pretty(self)?;
-        text.push('\n');
         // Whole or not at all: an interrupted write must not destroy an older result.
         let mut file = tempfile::NamedTempFile::new_in(dir)?;
-        io::Write::write_all(&mut file, text.as_bytes())?;
+        io::Write::write_all(&mut file, self.to_json()?.as_bytes())?;
         file.persist(&path)?;
         Ok(path)
     }

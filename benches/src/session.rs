@@ -101,9 +101,9 @@ impl Session {
 
     fn measure(&self, contender: &Contender) -> Result<f64, MeasureError> {
         let output = self.run(&contender.command)?;
-        contender.metric.read(&output, contender.bytes).map_err(|source| MeasureError::Extract {
-            command: contender.command.clone(),
-            source,
-        })
+        contender
+            .metric
+            .read(&output, contender.bytes)
+            .map_err(|source| MeasureError::Extract { command: contender.command.clone(), source })
     }
 }

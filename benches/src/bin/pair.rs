@@ -1,5 +1,6 @@
 //! Compares two programs by interleaved pairs and prints the result as JSON.
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -92,11 +93,14 @@ fn main() -> ExitCode {
         }
         Err(error) => return could_not_run(&error),
     }
-    match serde_json::to_string_pretty(&figure) {
-        Ok(text) => println!("{text}"),
-        Err(error) => return could_not_run(&error),
+    let printed = figure
+        .to_json()
+        .map_err(io::Error::from)
+        .and_then(|text| io::stdout().lock().write_all(text.as_bytes()));
+    match printed {
+        Ok(()) => figure.exit_code(),
+        Err(error) => could_not_run(&error),
     }
-    figure.exit_code()
 }
 
 fn could_not_run(error: &dyn std::error::Error) -> ExitCode {

@@ -15,6 +15,11 @@ fn noisy(spread: f64, factor: f64, seed: u64) -> impl FnMut(Side) -> Result<f64,
     }
 }
 
+/// The usual plan with fewer resamples: unoptimised, they are what takes time here.
+fn plan() -> Plan {
+    Plan { resamples: 200, ..Plan::default() }
+}
+
 fn run(plan: &Plan, measure: impl FnMut(Side) -> Result<f64, Infallible>) -> Comparison {
     compare(plan, measure, |_, _| {}).unwrap()
 }
@@ -25,7 +30,7 @@ fn verdict(claim: Claim, comparison: &Comparison) -> Verdict {
 
 #[test]
 fn a_planted_ratio_is_found() {
-    let comparison = run(&Plan::default(), noisy(0.15, 1.10, 1));
+    let comparison = run(&plan(), noisy(0.15, 1.10, 1));
     let Estimates { ratio, control, difference, .. } = comparison.estimates;
     assert!(ratio.contains(1.10) && !ratio.contains(1.0), "{ratio:?}");
     assert!(control.contains(1.0), "{control:?}");
@@ -36,14 +41,14 @@ fn a_planted_ratio_is_found() {
 
 #[test]
 fn equal_sides_are_inside() {
-    let comparison = run(&Plan::default(), noisy(0.15, 1.0, 2));
+    let comparison = run(&plan(), noisy(0.15, 1.0, 2));
     assert!(comparison.estimates.ratio.contains(1.0), "{:?}", comparison.estimates);
     assert_eq!(verdict(Claim::within(0.95, 1.05), &comparison), Verdict::Inside);
 }
 
 #[test]
 fn too_much_noise_shows_nothing() {
-    let plan = Plan { max_pairs: 40, ..Plan::default() };
+    let plan = Plan { max_pairs: 40, ..plan() };
     for factor in [1.0, 1.08] {
         let comparison = run(&plan, noisy(0.5, factor, 3));
         assert_eq!(comparison.rounds.len(), 40);
@@ -57,8 +62,9 @@ fn too_much_noise_shows_nothing() {
 fn stopping_early_keeps_the_coverage() {
     let mut held = [0; 2];
     for seed in 0..150 {
-        let plan = Plan { seed, resamples: 100, max_pairs: 60, ..Plan::default() };
-        let Estimates { ratio, control, .. } = run(&plan, noisy(0.08, 1.03, 1_000 + seed)).estimates;
+        let plan = Plan { seed, max_pairs: 60, ..plan() };
+        let Estimates { ratio, control, .. } =
+            run(&plan, noisy(0.08, 1.03, 1_000 + seed)).estimates;
         held[0] += u32::from(ratio.contains(1.03));
         held[1] += u32::from(control.contains(1.0));
     }
@@ -67,7 +73,7 @@ fn stopping_early_keeps_the_coverage() {
 
 #[test]
 fn what_is_quiet_stops_early() {
-    let plan = Plan::default();
+    let plan = plan();
     let quiet = run(&plan, noisy(0.01, 1.0, 4));
     assert_eq!(quiet.rounds.len(), plan.min_pairs);
     let loud = run(&plan, noisy(0.10, 1.0, 4));
@@ -81,7 +87,7 @@ fn what_is_quiet_stops_early() {
 fn drift_cancels() {
     let mut steady = noisy(0.02, 1.10, 5);
     let mut calls = 0.0;
-    let plan = Plan { min_pairs: 100, ..Plan::default() };
+    let plan = Plan { min_pairs: 100, ..plan() };
     let comparison = run(&plan, |side| {
         calls += 1.0;
         steady(side).map(|value| value * (1.0 + calls / 600.0))
@@ -95,7 +101,7 @@ fn drift_cancels() {
 fn the_order_within_a_round_does_not_count() {
     let mut steady = noisy(0.02, 1.0, 6);
     let mut calls = 0_u32;
-    let plan = Plan { min_pairs: 200, ..Plan::default() };
+    let plan = Plan { min_pairs: 200, ..plan() };
     let comparison = run(&plan, |side| {
         let first = calls.is_multiple_of(3);
         calls += 1;
@@ -110,7 +116,7 @@ fn the_order_within_a_round_does_not_count() {
 #[test]
 fn the_seed_decides_the_order() {
     let of = |seed| {
-        let plan = Plan { seed, ..Plan::default() };
+        let plan = Plan { seed, ..plan() };
         run(&plan, noisy(0.02, 1.0, 7)).rounds
     };
     assert_eq!(of(1), of(1));
@@ -120,7 +126,7 @@ fn the_seed_decides_the_order() {
 #[test]
 fn warm_up_rounds_are_thrown_away() {
     let mut calls = 0;
-    let plan = Plan { warmup_rounds: 2, ..Plan::default() };
+    let plan = Plan { warmup_rounds: 2, ..plan() };
     let comparison = run(&plan, |_| {
         calls += 1;
         Ok(if calls <= 6 { 1_000.0 } else { 1.0 })
@@ -131,12 +137,12 @@ fn warm_up_rounds_are_thrown_away() {
 #[test]
 fn what_gives_no_ratio_is_refused() {
     for value in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        let result = compare(&Plan::default(), |_| Ok::<_, Infallible>(value), |_, _| {});
+        let result = compare(&plan(), |_| Ok::<_, Infallible>(value), |_, _| {});
         assert!(matches!(result, Err(CompareError::NotPositive { .. })), "{value}");
     }
-    let few = Plan { min_pairs: 2, max_pairs: 3, ..Plan::default() };
+    let few = Plan { min_pairs: 2, max_pairs: 3, ..plan() };
     let result = compare(&few, noisy(0.1, 1.0, 8), |_, _| {});
     assert!(matches!(result, Err(CompareError::TooFewPairs { pairs: 3, .. })));
-    let result = compare(&Plan::default(), |_| Err::<f64, _>("broken"), |_, _| {});
+    let result = compare(&plan(), |_| Err::<f64, _>("broken"), |_, _| {});
     assert!(matches!(result, Err(CompareError::Measure("broken"))));
 }
