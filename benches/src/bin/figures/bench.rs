@@ -2,6 +2,7 @@
 
 use std::env;
 use std::error::Error;
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,6 +11,7 @@ use hpcbench_benches::launcher::Launcher;
 use hpcbench_benches::options::PlanOptions;
 use hpcbench_benches::record::Figure;
 use hpcbench_benches::session::{Place, Session};
+use tempfile::TempDir;
 
 use crate::Places;
 
@@ -56,6 +58,12 @@ impl Bench {
     /// A figure without parts.
     pub fn begin(&self, figure: &str, what: &str) -> Figure {
         Figure::begin(figure, what, Some(self.launcher.version()))
+    }
+
+    /// A directory on the disk that results go to, removed when dropped.
+    pub fn scratch(&self) -> io::Result<TempDir> {
+        fs::create_dir_all(&self.out)?;
+        tempfile::tempdir_in(&self.out)
     }
 
     /// Writes a figure down, after each part: what was measured outlives an interrupt.

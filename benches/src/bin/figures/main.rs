@@ -2,6 +2,7 @@
 
 mod bench;
 mod memory;
+mod merge;
 mod peers;
 mod startup;
 
@@ -64,6 +65,8 @@ enum FigureName {
     Startup(startup::Options),
     /// Peak memory of a rank beside the message buffers: at most 32 MiB claimed
     Memory(memory::Options),
+    /// Merging and writing the times of 1,024 ranks x 30 rows: at most 5 s and 512 MiB claimed
+    Merge(merge::Options),
 }
 
 fn main() -> ExitCode {
@@ -85,6 +88,7 @@ fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         FigureName::Imb(options) => peers::measure(&bench, &peers::IMB, options),
         FigureName::Startup(options) => startup::measure(&bench, options),
         FigureName::Memory(options) => memory::measure(&bench, options),
+        FigureName::Merge(options) => merge::measure(&bench, options),
     }
 }
 
