@@ -1,4 +1,4 @@
-//! The options both programs share.
+//! The options the programs share.
 
 use std::time::Duration;
 
@@ -27,6 +27,14 @@ pub struct PlanOptions {
     /// Seed of the order within rounds and of the bootstrap
     #[arg(long, global = true, default_value_t = Plan::default().seed, value_name = "N")]
     seed: u64,
+}
+
+/// How whole programs are compared.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Comparison")]
+pub struct ProgramOptions {
+    #[command(flatten)]
+    plan: PlanOptions,
     /// Seconds after which a program that has not ended is stopped
     #[arg(long, global = true, default_value_t = 600, value_name = "SECONDS")]
     limit: u64,
@@ -43,13 +51,15 @@ impl PlanOptions {
             ..Plan::default()
         }
     }
+}
 
+impl ProgramOptions {
     /// A session that SIGINT and SIGTERM stop.
     ///
     /// # Errors
     /// When the signals cannot be caught.
     pub fn session(&self, place: Place) -> std::io::Result<Session> {
         let runner = Runner::stopped_by_signals(Duration::from_secs(self.limit))?;
-        Ok(Session { runner, plan: self.plan(), place })
+        Ok(Session { runner, plan: self.plan.plan(), place })
     }
 }

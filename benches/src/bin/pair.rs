@@ -8,7 +8,7 @@ use clap::{CommandFactory, Parser};
 use hpcbench_benches::claim::Claim;
 use hpcbench_benches::compare::CompareError;
 use hpcbench_benches::extract::Metric;
-use hpcbench_benches::options::PlanOptions;
+use hpcbench_benches::options::ProgramOptions;
 use hpcbench_benches::program::ProgramError;
 use hpcbench_benches::record::Figure;
 use hpcbench_benches::session::{Contender, MeasureError, Place};
@@ -39,7 +39,7 @@ struct Options {
     #[arg(long, value_name = "HIGH")]
     at_most: Option<f64>,
     #[command(flatten)]
-    plan: PlanOptions,
+    programs: ProgramOptions,
     /// The two commands, word by word; no shell reads them
     #[arg(last = true, required = true, value_name = "WORD")]
     commands: Vec<String>,
@@ -81,7 +81,7 @@ fn usage(message: &str) -> clap::Error {
 fn main() -> ExitCode {
     let options = Options::parse();
     let [a, b] = options.contenders().unwrap_or_else(|error| error.exit());
-    let session = match options.plan.session(Place::Here) {
+    let session = match options.programs.session(Place::Here) {
         Ok(session) => session,
         Err(error) => return could_not_run(&error),
     };

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use hpcbench_benches::launcher::Launcher;
-use hpcbench_benches::options::PlanOptions;
+use hpcbench_benches::options::ProgramOptions;
 use hpcbench_benches::record::Figure;
 use hpcbench_benches::session::{Place, Session};
 use tempfile::TempDir;
@@ -30,13 +30,13 @@ pub struct Bench {
 
 impl Bench {
     /// Finds everything but the peers.
-    pub fn new(places: &Places, plan: &PlanOptions) -> Result<Self, Box<dyn Error>> {
+    pub fn new(places: &Places, programs: &ProgramOptions) -> Result<Self, Box<dyn Error>> {
         let hpcbench = match &places.hpcbench {
             Some(path) => existing(path)?,
             None => beside_this_program("hpcbench")?,
         };
         Ok(Bench {
-            session: plan.session(Place::Fresh)?,
+            session: programs.session(Place::Fresh)?,
             launcher: Launcher::find(&places.mpirun, &places.mpirun_arg)?,
             hpcbench,
             osu: given(&places.osu, "HPCBENCH_OSU_DIR"),

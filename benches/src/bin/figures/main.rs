@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use hpcbench_benches::compare::CompareError;
-use hpcbench_benches::options::PlanOptions;
+use hpcbench_benches::options::ProgramOptions;
 use hpcbench_benches::program::ProgramError;
 use hpcbench_benches::session::MeasureError;
 
@@ -28,7 +28,7 @@ struct Options {
     #[command(flatten)]
     places: Places,
     #[command(flatten)]
-    plan: PlanOptions,
+    programs: ProgramOptions,
 }
 
 /// Where the programs are, and where results go.
@@ -82,7 +82,7 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
-    let bench = bench::Bench::new(&options.places, &options.plan)?;
+    let bench = bench::Bench::new(&options.places, &options.programs)?;
     match &options.figure {
         FigureName::Osu(options) => peers::measure(&bench, &peers::OSU, options),
         FigureName::Imb(options) => peers::measure(&bench, &peers::IMB, options),
