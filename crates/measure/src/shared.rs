@@ -97,21 +97,29 @@ impl Shared {
     }
 
     fn end_early(&self, change: impl FnOnce(&mut hpcbench_model::Run)) -> Option<String> {
+        // Interrupted, Open MPI 4.1's mpirun sends SIGKILL some 10 ms after SIGTERM: a sync may take
+        // longer, so what ended the run is written first and made durable last.
+        if let Some(writer) = exclusive(&self.writer).as_mut()
+            // A run that was finished already stays finished.
+            && writer.run().ended.is_none()
+        {
+            writer.update_at_once(|run| {
+                run.ended = Some(now());
+                change(run);
+            });
+        }
         self.drain_block(|_, _| ());
         if let Some(file) = &mut exclusive(&self.raw).file {
             file.sync();
         }
         let mut writer = exclusive(&self.writer);
         let writer = writer.as_mut()?;
-        // A run that was finished already stays finished.
-        if writer.run().ended.is_none() {
-            writer.update(|run| {
-                run.ended = Some(now());
-                change(run);
-            });
-        }
-        let rows = writer.run().rows.len();
-        Some(format!("The {rows} rows finished until then are in {}", writer.dir().display()))
+        writer.update(|_| ());
+        let rows = match writer.run().rows.len() {
+            1 => "1 finished row is".to_owned(),
+            rows => format!("{rows} finished rows are"),
+        };
+        Some(format!("{rows} in {}", writer.dir().display()))
     }
 
     /// This rank's losses of raw samples.

@@ -7,10 +7,18 @@ use std::path::Path;
 /// Writes a file so that a reader, also after a kill or a power cut, sees either all of the old
 /// content or all of the new: a temporary file beside it, made durable, renamed over it.
 pub(crate) fn replace_file(dir: &Path, name: &str, content: &[u8]) -> io::Result<()> {
+    replace(dir, name, |temporary| write_durably(temporary, content)).and_then(|()| sync_dir(dir))
+}
+
+/// The same without waiting for the disk: whole after a kill, but after a power cut perhaps old or
+/// lost.
+pub(crate) fn replace_file_at_once(dir: &Path, name: &str, content: &[u8]) -> io::Result<()> {
+    replace(dir, name, |temporary| fs::write(temporary, content))
+}
+
+fn replace(dir: &Path, name: &str, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let temporary = dir.join(format!(".{name}.tmp"));
-    let written = write_durably(&temporary, content)
-        .and_then(|()| fs::rename(&temporary, dir.join(name)))
-        .and_then(|()| sync_dir(dir));
+    let written = write(&temporary).and_then(|()| fs::rename(&temporary, dir.join(name)));
     if written.is_err() {
         // On a full disk it would take the space that the next try needs.
         let _ = fs::remove_file(&temporary);

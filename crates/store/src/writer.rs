@@ -12,7 +12,7 @@ use crate::append::AppendFile;
 use crate::hlog::{self, HistogramKey, Interval};
 use crate::layout::{EVENTS, HLOG, RUN_JSON};
 use crate::losses::add_loss;
-use crate::replace::replace_file;
+use crate::replace::{replace_file, replace_file_at_once};
 
 /// Writes a run directory while the run goes on; on rank 0 only.
 ///
@@ -28,6 +28,9 @@ pub struct RunWriter {
     /// Changes of the run that `run.json` on disk does not have yet.
     late: u64,
 }
+
+/// How a file of the directory is replaced.
+type ReplaceFile = fn(&Path, &str, &[u8]) -> io::Result<()>;
 
 impl RunWriter {
     /// Makes the directory, with its parents, and in it a `run.json` that says `complete: false`.
@@ -49,7 +52,7 @@ impl RunWriter {
         let hlog = create_file(dir, HLOG, hlog::header(started).as_bytes())?;
         let begun = create_file(dir, EVENTS, b"").and_then(|events| {
             let mut writer = RunWriter { dir: dir.to_owned(), run, hlog, events, late: 0 };
-            writer.replace().map_err(|e| CreateError::unwritable(dir, e))?;
+            writer.replace(replace_file).map_err(|e| CreateError::unwritable(dir, e))?;
             Ok(writer)
         });
         if begun.is_err() {
@@ -99,11 +102,13 @@ impl RunWriter {
 
     /// Changes anything else of the run, and `run.json` with it.
     pub fn update(&mut self, change: impl FnOnce(&mut Run)) {
-        change(&mut self.run);
-        if let Err(error) = self.replace() {
-            self.late += 1;
-            add_loss(&mut self.run.losses, RUN_JSON, 0, self.late, &error);
-        }
+        self.change(change, replace_file);
+    }
+
+    /// The same without waiting for the disk, for a program that may be killed within milliseconds;
+    /// an [`RunWriter::update`] must follow to make it durable.
+    pub fn update_at_once(&mut self, change: impl FnOnce(&mut Run)) {
+        self.change(change, replace_file_at_once);
     }
 
     /// Ends the run: `ended` in RFC 3339, UTC; `complete` when every row asked for is here.
@@ -143,12 +148,20 @@ impl RunWriter {
         add_loss(&mut self.run.losses, what, 0, count, error);
     }
 
-    fn replace(&mut self) -> io::Result<()> {
+    fn change(&mut self, change: impl FnOnce(&mut Run), by: ReplaceFile) {
+        change(&mut self.run);
+        if let Err(error) = self.replace(by) {
+            self.late += 1;
+            add_loss(&mut self.run.losses, RUN_JSON, 0, self.late, &error);
+        }
+    }
+
+    fn replace(&mut self, by: ReplaceFile) -> io::Result<()> {
         // What was late comes with this one.
         self.run.losses.retain(|loss| loss.what != RUN_JSON);
         let mut json = serde_json::to_vec(&self.run)?;
         json.push(b'\n');
-        replace_file(&self.dir, RUN_JSON, &json)?;
+        by(&self.dir, RUN_JSON, &json)?;
         self.late = 0;
         Ok(())
     }

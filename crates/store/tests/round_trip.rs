@@ -25,6 +25,17 @@ fn a_new_directory_is_a_run_without_rows() {
 }
 
 #[test]
+fn an_update_at_once_is_read_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = RunWriter::create(dir.path(), run()).unwrap();
+    write_row(&mut writer, 0);
+    writer.update_at_once(|run| run.interrupted = Some("SIGTERM".to_owned()));
+    let read = RunDir::open(dir.path()).unwrap();
+    assert_eq!(read.run().interrupted.as_deref(), Some("SIGTERM"));
+    assert_eq!(read.run().rows, [row(0)]);
+}
+
+#[test]
 fn everything_of_a_finished_run_reads_back() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = RunWriter::create(dir.path(), run()).unwrap();
