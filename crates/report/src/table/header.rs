@@ -122,9 +122,9 @@ fn sizes(settings: &Settings) -> String {
     let (min, max) = (Bytes(settings.min_bytes), Bytes(settings.max_bytes));
     match (settings.step_factor, settings.step_bytes) {
         _ if min == max => min.to_string(),
-        (Some(factor), _) => format!("{min} to {max}, each {factor} times the one before"),
-        (None, Some(step)) => format!("{min} to {max}, in steps of {}", Bytes(step)),
-        (None, None) => format!("{min} to {max}"),
+        (Some(factor), _) => format!("{min} up to {max}, each {factor} times the one before"),
+        (None, Some(step)) => format!("{min} up to {max}, in steps of {}", Bytes(step)),
+        (None, None) => format!("{min} up to {max}"),
     }
 }
 
