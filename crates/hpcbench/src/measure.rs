@@ -125,7 +125,7 @@ fn measuring(parsed: Result<Cli, clap::Error>) -> Result<Measure, Failure> {
 fn note(world: &World, built_in: bool) -> Option<String> {
     let mut lines = Vec::new();
     if built_in {
-        lines.push("# No size and no count given: a built-in sweep, about a second a row (sizes: -b -e -f, count: -n)".to_owned());
+        lines.push("# No size and no count given: a built-in sweep, about a second a line (sizes: -b -e -f, count: -n)".to_owned());
     }
     if world.size() == 1 && world.launcher().size == 1 {
         lines.push(format!(

@@ -23,7 +23,7 @@ pub struct Screen {
     outputs: Vec<Output>,
     bar: ProgressBar,
     min_busbw_gbps: Option<f64>,
-    /// Printed after the header of a table.
+    /// Printed above a table.
     note: Option<String>,
     /// Whether the average bandwidth is enough; `None` where nothing was asked or measured.
     pub enough: Option<bool>,
