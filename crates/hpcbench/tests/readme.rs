@@ -1,7 +1,7 @@
 //! Runs every command of the README for real, as it is printed there.
 
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -54,7 +54,11 @@ impl Desk {
         fs::create_dir_all(&release).unwrap();
         symlink(env!("CARGO_BIN_EXE_hpcbench"), release.join("hpcbench")).unwrap();
         fs::create_dir(desk.dir.path().join("bin")).unwrap();
-        symlink(&desk.launcher, desk.dir.path().join("bin/mpirun")).unwrap();
+        // Not a link: MPICH's launcher looks for its helpers beside the name it was started by.
+        let script = format!("#!/bin/sh\nexec '{}' \"$@\"\n", desk.launcher.display());
+        let mpirun = desk.dir.path().join("bin/mpirun");
+        fs::write(&mpirun, script).unwrap();
+        fs::set_permissions(&mpirun, Permissions::from_mode(0o755)).unwrap();
         let slots = if desk.is_mpich() { "localhost:4\n" } else { "localhost slots=4\n" };
         fs::write(desk.dir.path().join("hosts"), slots).unwrap();
         desk
@@ -129,11 +133,15 @@ fn no_command_stands_where_it_is_not_run() {
                     assert!(run.contains(script), "{script} is not run by .ci/run");
                 }
             }
-            "text" => assert!(
-                !block.text.contains("hpcbench "),
-                "a command in a block of output: {}",
-                block.text
-            ),
+            "text" => {
+                let command = ["mpirun ", "hpcbench ", "scripts/"];
+                let typed = |line: &&str| {
+                    let line = line.trim_start_matches("$ ");
+                    command.iter().any(|command| line.starts_with(command))
+                };
+                let found = block.text.lines().find(typed);
+                assert_eq!(found, None, "a command in a block of output");
+            }
             other => panic!("a block of `{other}`: nothing runs it"),
         }
     }
