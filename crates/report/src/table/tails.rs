@@ -10,8 +10,8 @@ use super::write_line;
 use crate::{RowView, redop_name, root_number};
 
 /// What the figures say.
-pub(super) const MEANING: &str = "p*, max: longest time inside each iteration over all ranks, us; \
-     bw_p1: busbw at p99; -: fewer than 10 iterations beyond";
+pub(super) const MEANING: &str = "p*, max: longest time inside each iteration, us; bw_p1: busbw at p99; \
+     -: fewer than 10 iterations beyond";
 
 /// Tails of the rows seen so far, by the row's id.
 #[derive(Debug, Default)]
