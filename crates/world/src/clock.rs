@@ -116,7 +116,7 @@ const PROBES: usize = 1000;
 const BASELINE_NS: u64 = 5_000_000;
 
 impl Clock {
-    /// Starts the clock. Takes at least [`BASELINE_NS`], so that ticks have a length from the start.
+    /// Starts the clock. Takes at least 5 ms, so that ticks have a length from the start.
     pub fn start() -> Clock {
         Clock::with_source(Source::best())
     }
