@@ -461,7 +461,7 @@ Exit codes:
         pub cuda_graph: u64,
         #[arg(short = 'R', long = "local_register", hide = true, default_value_t = 0)]
         pub local_register: u64,
-        #[arg(short = 'x', long = "cta_policy", hide = true)]
+        #[arg(short = 'x', long = "cta_policy", hide = true, allow_negative_numbers = true)]
         pub cta_policy: Option<i64>,
         #[arg(short = 'D', long = "device_implementation", hide = true, default_value_t = 0)]
         pub device_implementation: u64,
