@@ -127,7 +127,7 @@ fn note(world: &World, built_in: bool) -> Option<String> {
     if built_in {
         lines.push("# No size and no count given: a built-in sweep, about a second a line (sizes: -b -e -f, count: -n)".to_owned());
     }
-    if world.size() == 1 && world.launcher().size == 1 {
+    if world.launcher().name == "none" {
         lines.push(format!(
             "# Without a launcher: a world of one rank ({} hpcbench … starts four)",
             world.launcher().example()
