@@ -10,6 +10,10 @@ use hpcbench_world::{Failure, Limits, World, exit_now, on_interrupt, watch};
 /// How much later than rank 0 other ranks act on the same alarm: by then it has spoken and the
 /// launcher has ended them, unless rank 0 is the one that is stuck.
 const AFTER_RANK_0: Duration = Duration::from_secs(2);
+/// How long other ranks stay after an interrupt, once they have saved what they have: Open MPI 4.1
+/// sends SIGKILL to all as soon as one rank has ended, MPICH 4.0 some 20 ms later, and rank 0 has the
+/// most to write. Open MPI does not wait longer than a second.
+const STAY_FOR_RANK_0: Duration = Duration::from_millis(600);
 
 /// Watches for SIGINT, SIGTERM and for a run that no longer moves; each saves what was measured and
 /// ends the process.
@@ -19,15 +23,18 @@ const AFTER_RANK_0: Duration = Duration::from_secs(2);
 pub fn start(shared: &Arc<Shared>, limits: Limits, world: &World) -> Result<(), Failure> {
     let cannot =
         |error: std::io::Error| Failure::cannot_run(format!("cannot watch the run: {error}"));
+    let rank = world.rank();
     let saved = Arc::clone(shared);
     on_interrupt(move |interrupt| {
         if let Some(text) = saved.interrupted(interrupt.name()) {
             say(&text);
         }
+        if rank != 0 {
+            std::thread::sleep(STAY_FOR_RANK_0);
+        }
         exit_now(130);
     })
     .map_err(cannot)?;
-    let rank = world.rank();
     let host = world.facts().name.clone();
     let later = if rank == 0 { Duration::ZERO } else { AFTER_RANK_0 };
     let limits =

@@ -97,8 +97,8 @@ impl Shared {
     }
 
     fn end_early(&self, change: impl FnOnce(&mut hpcbench_model::Run)) -> Option<String> {
-        // Interrupted, Open MPI 4.1's mpirun sends SIGKILL some 10 ms after SIGTERM: a sync may take
-        // longer, so what ended the run is written first and made durable last.
+        // Interrupted, Open MPI 4.1's mpirun sends SIGKILL as soon as one rank has ended: a sync may
+        // take longer, so what ended the run is written first and made durable last.
         if let Some(writer) = exclusive(&self.writer).as_mut()
             // A run that was finished already stays finished.
             && writer.run().ended.is_none()
