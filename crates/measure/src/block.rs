@@ -31,39 +31,33 @@ pub fn time_block(
     // Chosen here, outside, so that the loop itself has no branch on it.
     match (how.source, how.agg_iters) {
         (Source::Tsc, 1) => {
-            timed::<TscTicks>(how.sync, count, run, communicator, recorder, progress)
+            timed::<TscTicks>(how.sync, count, &mut **run, communicator, recorder, progress)
         }
         (Source::Monotonic, 1) => {
-            timed::<MonotonicTicks>(how.sync, count, run, communicator, recorder, progress)
+            timed::<MonotonicTicks>(how.sync, count, &mut **run, communicator, recorder, progress)
         }
         (source, calls) => {
-            let mut several: Run<'_> = Box::new(|| (0..calls).try_for_each(|_| run()));
+            let mut several = || (0..calls).try_for_each(|_| run());
+            let run = &mut several;
             match source {
-                Source::Tsc => timed::<TscTicks>(
-                    how.sync,
-                    count,
-                    &mut several,
-                    communicator,
-                    recorder,
-                    progress,
-                ),
-                Source::Monotonic => timed::<MonotonicTicks>(
-                    how.sync,
-                    count,
-                    &mut several,
-                    communicator,
-                    recorder,
-                    progress,
-                ),
+                Source::Tsc => {
+                    timed::<TscTicks>(how.sync, count, run, communicator, recorder, progress)
+                }
+                Source::Monotonic => {
+                    timed::<MonotonicTicks>(how.sync, count, run, communicator, recorder, progress)
+                }
             }
         }
     }
 }
 
+/// What runs in an iteration: a [`Run`], or several of one.
+type Iteration<'a> = dyn FnMut() -> Result<(), CallError> + 'a;
+
 fn timed<T: Ticks>(
     sync: Sync,
     count: usize,
-    run: &mut Run<'_>,
+    run: &mut Iteration<'_>,
     communicator: &dyn Communicator,
     recorder: &Recorder,
     progress: &Progress,
@@ -78,7 +72,7 @@ fn timed<T: Ticks>(
 /// One iteration's exit is the next one's entry: one reading each.
 fn back_to_back<T: Ticks>(
     count: usize,
-    run: &mut Run<'_>,
+    run: &mut Iteration<'_>,
     recorder: &Recorder,
     progress: &Progress,
 ) -> Result<u64, CallError> {
@@ -97,7 +91,7 @@ fn back_to_back<T: Ticks>(
 /// OSU's way: a barrier before each iteration, outside its time (`osu_allreduce`, 7.4).
 fn between_barriers<T: Ticks>(
     count: usize,
-    run: &mut Run<'_>,
+    run: &mut Iteration<'_>,
     communicator: &dyn Communicator,
     recorder: &Recorder,
     progress: &Progress,
@@ -118,7 +112,7 @@ fn between_barriers<T: Ticks>(
 /// nccl-tests' `-z 1`: the barrier after each iteration counts towards the elapsed time.
 fn barriers_timed<T: Ticks>(
     count: usize,
-    run: &mut Run<'_>,
+    run: &mut Iteration<'_>,
     communicator: &dyn Communicator,
     recorder: &Recorder,
     progress: &Progress,
