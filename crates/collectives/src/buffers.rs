@@ -30,6 +30,16 @@ impl Buffers {
         Ok(Buffers { send: Buffer::new(bytes, misalign)?, recv: Buffer::new(bytes, misalign)? })
     }
 
+    /// Every byte of the send buffer.
+    pub fn send_bytes(&mut self) -> &mut [u8] {
+        self.send.elements()
+    }
+
+    /// Every byte of the receive buffer.
+    pub fn recv_bytes(&mut self) -> &mut [u8] {
+        self.recv.elements()
+    }
+
     pub(crate) fn send_ptr(&mut self) -> *mut u8 {
         self.send.start()
     }
