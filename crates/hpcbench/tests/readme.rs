@@ -1,9 +1,13 @@
 //! Runs every command of the README for real, as it is printed there.
 
+mod common;
+
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use common::{ENVIRONMENT, Family, family, launcher};
 
 /// The root of the repository.
 fn repository() -> PathBuf {
@@ -29,16 +33,6 @@ fn blocks(markdown: &str) -> Vec<Block> {
         .collect()
 }
 
-/// The launcher of the MPI this build is for, as `scripts/test` names it.
-fn launcher() -> PathBuf {
-    let name = std::env::var_os("HPCBENCH_TEST_MPIRUN").unwrap_or_else(|| "mpirun".into());
-    let path = std::env::var_os("PATH").expect("PATH is set");
-    std::env::split_paths(&path)
-        .map(|dir| dir.join(&name))
-        .find(|candidate| candidate.is_file())
-        .expect("the launcher is on PATH: run scripts/setup --tests")
-}
-
 /// A directory laid out as the README's reader has it: the program where a release build leaves it,
 /// its launcher on PATH, and a file of hosts.
 struct Desk {
@@ -59,15 +53,13 @@ impl Desk {
         let mpirun = desk.dir.path().join("bin/mpirun");
         fs::write(&mpirun, script).unwrap();
         fs::set_permissions(&mpirun, Permissions::from_mode(0o755)).unwrap();
-        let slots = if desk.is_mpich() { "localhost:4\n" } else { "localhost slots=4\n" };
+        let slots = if family(&desk.launcher) == Family::Mpich {
+            "localhost:4\n"
+        } else {
+            "localhost slots=4\n"
+        };
         fs::write(desk.dir.path().join("hosts"), slots).unwrap();
         desk
-    }
-
-    fn is_mpich(&self) -> bool {
-        let version =
-            Command::new(&self.launcher).arg("--version").output().expect("the launcher runs");
-        String::from_utf8_lossy(&version.stdout).contains("HYDRA")
     }
 
     /// Runs a block with bash, and gives its output back if it fails.
@@ -84,13 +76,7 @@ impl Desk {
                     self.dir.path().join("target/release").display()
                 ),
             )
-            // What the README tells root, and who has fewer cores than ranks, to add by hand.
-            .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
-            .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
-            .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
-            .env("OMPI_MCA_hwloc_base_binding_policy", "none")
-            .env("OMPI_MCA_mpi_yield_when_idle", "1")
-            .env("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe")
+            .envs(ENVIRONMENT)
             .stdin(Stdio::null())
             .output()
             .expect("bash runs");
