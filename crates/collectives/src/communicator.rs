@@ -1,5 +1,3 @@
-use std::fmt;
-
 use hpcbench_model::collective::pingpong_peer;
 use hpcbench_model::{Collective, DType, Layout, RedOp};
 use hpcbench_world::Failure;
@@ -38,10 +36,10 @@ impl Call {
     /// By how much one run is divided to get the time of one message: a round trip holds two, a
     /// window as many as it has.
     pub fn messages(&self) -> u64 {
-        match (self.collective.name, self.exchange.window) {
-            ("pingpong", None) => 2,
-            ("pingpong", Some(window)) => u64::from(window),
-            _ => 1,
+        match self.exchange.window {
+            _ if !self.collective.paired => 1,
+            None => 2,
+            Some(window) => u64::from(window),
         }
     }
 
@@ -85,7 +83,8 @@ pub trait Communicator {
 }
 
 /// A library call that failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{call} failed with code {code}: {text}")]
 pub struct CallError {
     /// The function.
     pub call: &'static str,
@@ -94,11 +93,3 @@ pub struct CallError {
     /// The library's own words.
     pub text: String,
 }
-
-impl fmt::Display for CallError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} failed with code {}: {}", self.call, self.code, self.text)
-    }
-}
-
-impl std::error::Error for CallError {}

@@ -9,11 +9,13 @@
 //!   for uint8 and bfloat16 [256]; 292 for half [2048]); the others contribute 0. Which ranks they
 //!   are moves on by one with each element, so that every rank counts somewhere.
 //! - prod: each rank contributes ±1 (1 for unsigned types), at most six of them times 2: ±64 at most.
-//! - max and min: −100 to 100, or 0 to 200.
+//! - max and min: −100 to 100, or 0 to 200; the extreme is one rank's alone, another one's with each
+//!   element.
 //!
 //! So no rounding and no overflow can occur, and whatever algorithm, order or partition a library
 //! chooses, one element differs only if it is wrong. avg divides that exact sum once; the division
-//! is the library's or ours, and allowed 2 units in the last place.
+//! is the library's or ours, and allowed 2 units in the last place. The average of an 8-bit integer is 0
+//! from 127 (signed) or 253 (unsigned) ranks on: there the check sees only whether a result arrived.
 //!
 //! Data repeat after [`PERIOD`] elements, a prime, so that a block that lands a power of two or a
 //! whole share away from its place is seen.
@@ -70,7 +72,8 @@ impl Pattern {
         let random = self.random(rank, index);
         let unsigned = matches!(self.dtype, DType::Uint8 | DType::Uint32 | DType::Uint64);
         // The window of contributing ranks moves on by one with each element.
-        let place = (rank as u64 + index as u64 + self.seed) % self.ranks as u64;
+        let ranks = self.ranks as u64;
+        let place = (rank as u64 + index as u64 + self.seed % ranks) % ranks;
         match op {
             RedOp::Sum | RedOp::Avg if place >= self.exact_sum() / SUMMAND => 0,
             RedOp::Sum | RedOp::Avg => 1 + (random % SUMMAND) as i64,
@@ -78,8 +81,15 @@ impl Pattern {
                 let sign = if unsigned || random & 1 == 0 { 1 } else { -1 };
                 if place < DOUBLING_RANKS { 2 * sign } else { sign }
             }
-            RedOp::Max | RedOp::Min if unsigned => (random % 201) as i64,
-            RedOp::Max | RedOp::Min => (random % 201) as i64 - 100,
+            RedOp::Max | RedOp::Min => {
+                let base = if unsigned { 0 } else { -100 };
+                // One rank alone has the extreme, so that leaving it out shows.
+                match (op, place) {
+                    (RedOp::Max, 0) => base + 200,
+                    (RedOp::Min, 0) => base,
+                    _ => base + 1 + (random % 199) as i64,
+                }
+            }
         }
     }
 

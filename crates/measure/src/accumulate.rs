@@ -7,19 +7,39 @@ use crate::{BLOCK, Threshold};
 const RANK_BITS: u32 = 20;
 const LONGEST: u64 = (1 << (64 - RANK_BITS)) - 1;
 
-/// A time and whose it is as one number, so that an element-wise maximum finds both: MPI's MAXLOC
-/// without pairs. Of equal times the higher rank's counts.
-fn key(ns: u64, rank: usize) -> u64 {
-    ns.min(LONGEST) << RANK_BITS | rank as u64
+/// Ranks that a key can tell apart.
+pub(crate) const MOST_RANKS: usize = 1 << RANK_BITS;
+
+/// Times and whose they are as one number each, so that an element-wise maximum finds both: MPI's
+/// MAXLOC without pairs.
+#[derive(Clone, Copy, Debug)]
+struct Keys {
+    ranks: usize,
 }
 
-fn time_of(key: u64) -> u64 {
-    key >> RANK_BITS
+impl Keys {
+    /// Of equal times one rank's counts, another one's with each iteration: none is favoured.
+    fn of(self, ns: u64, rank: usize, iteration: u64) -> u64 {
+        let turn = (rank + self.turn(iteration)) % self.ranks;
+        ns.min(LONGEST) << RANK_BITS | turn as u64
+    }
+
+    fn time(self, key: u64) -> u64 {
+        key >> RANK_BITS
+    }
+
+    fn rank(self, key: u64, iteration: u64) -> usize {
+        let turn = (key & (MOST_RANKS as u64 - 1)) as usize;
+        (turn + self.ranks - self.turn(iteration)) % self.ranks
+    }
+
+    fn turn(self, iteration: u64) -> usize {
+        (iteration % self.ranks as u64) as usize
+    }
 }
 
-fn rank_of(key: u64) -> usize {
-    (key & ((1 << RANK_BITS) - 1)) as usize
-}
+/// Iterations whose times `-I` keeps in order: 10⁷, 80 MB, so that a long run does not fill memory.
+const MOST_PER_ITERATION: usize = 10_000_000;
 
 /// What one rank knows of a row while it is measured; rank 0 also knows who was slow and late.
 #[derive(Debug)]
@@ -30,6 +50,7 @@ pub(crate) struct Accumulator {
     pub(crate) elapsed_ns: f64,
     pub(crate) iterations: u64,
     pub(crate) raw_dropped: u64,
+    rule: Keys,
     keys: Vec<u64>,
     reduced: Vec<u64>,
     scratch: Vec<u64>,
@@ -61,11 +82,26 @@ pub(crate) struct Reading {
     pub(crate) common_clock: bool,
     /// Whether this rank only watches.
     pub(crate) idle: bool,
+    /// Number of the block's first iteration in its row.
+    pub(crate) first_iteration: u64,
+}
+
+impl Reading {
+    /// The time of one message, rounded to the nanosecond.
+    fn per_message(&self, ns: u64) -> u64 {
+        (ns + self.messages / 2) / self.messages
+    }
+
+    /// Keys of one iteration: the longest, and where clocks can tell, the last and the first.
+    fn keys_per_iteration(&self) -> usize {
+        if self.common_clock { 3 } else { 1 }
+    }
 }
 
 impl Accumulator {
-    pub(crate) fn new() -> Accumulator {
+    pub(crate) fn new(ranks: usize) -> Accumulator {
         Accumulator {
+            rule: Keys { ranks },
             inside: Histogram::new(),
             elapsed_ns: 0.0,
             iterations: 0,
@@ -78,7 +114,8 @@ impl Accumulator {
     }
 
     /// Forgets the last row.
-    pub(crate) fn begin_row(&mut self, ranks: usize, common_clock: bool, per_iteration: bool) {
+    pub(crate) fn begin_row(&mut self, common_clock: bool, per_iteration: bool) {
+        let ranks = self.rule.ranks;
         self.inside.clear();
         self.elapsed_ns = 0.0;
         self.iterations = 0;
@@ -101,82 +138,87 @@ impl Accumulator {
         self.iterations += entries_ns.len() as u64;
         self.keys.clear();
         if reading.idle {
-            self.keys.resize(3 * entries_ns.len(), 0);
+            self.keys.resize(reading.keys_per_iteration() * entries_ns.len(), 0);
             return;
         }
         let inside =
             || entries_ns.iter().zip(exits_ns).map(|(entry, exit)| exit.saturating_sub(*entry));
-        inside().for_each(|ns| self.inside.record_ns(ns / reading.messages));
-        self.keys.extend(inside().map(|ns| key(ns, rank)));
+        inside().for_each(|ns| self.inside.record_ns(reading.per_message(ns)));
+        let rule = self.rule;
+        let iterations = || reading.first_iteration..;
+        self.keys.extend(inside().zip(iterations()).map(|(ns, i)| rule.of(ns, rank, i)));
         if reading.common_clock {
-            let since = |entry: &u64| entry.saturating_sub(reading.reference_ns);
-            self.keys.extend(entries_ns.iter().map(|entry| key(since(entry), rank)));
+            let since = |entry: &u64| entry.saturating_sub(reading.reference_ns).min(LONGEST);
+            let entries = || entries_ns.iter().map(since).zip(iterations());
+            self.keys.extend(entries().map(|(ns, i)| rule.of(ns, rank, i)));
             // The earliest, as a maximum.
-            self.keys.extend(
-                entries_ns.iter().map(|entry| key(LONGEST - since(entry).min(LONGEST), rank)),
-            );
+            self.keys.extend(entries().map(|(ns, i)| rule.of(LONGEST - ns, rank, i)));
         }
     }
 
     /// Joins the block with all other ranks'. Collective. On rank 0 returns the block's median of
-    /// the longest time inside, in nanoseconds.
+    /// the longest time inside, per message, in nanoseconds.
     pub(crate) fn join(&mut self, world: &World, reading: Reading) -> Option<f64> {
         world.reduce_max(&self.keys, &mut self.reduced[..self.keys.len()]);
         if !world.is_first() || self.keys.is_empty() {
             return None;
         }
-        let count = self.keys.len() / if reading.common_clock { 3 } else { 1 };
+        let rule = self.rule;
+        let count = self.keys.len() / reading.keys_per_iteration();
         let (slow, late) = (&self.reduced[..count], &self.reduced[count..]);
-        for key in slow {
-            self.all.slowest.record_ns(time_of(*key) / reading.messages);
-            self.all.slow_counts[rank_of(*key)] += 1;
+        for (key, iteration) in slow.iter().zip(reading.first_iteration..) {
+            self.all.slowest.record_ns(reading.per_message(rule.time(*key)));
+            self.all.slow_counts[rule.rank(*key, iteration)] += 1;
         }
         if reading.common_clock {
-            late[..count].iter().for_each(|key| self.all.late_counts[rank_of(*key)] += 1);
+            for (key, iteration) in late[..count].iter().zip(reading.first_iteration..) {
+                self.all.late_counts[rule.rank(*key, iteration)] += 1;
+            }
         }
+        let us = |key: &u64| rule.time(*key) as f64 / reading.messages as f64 / 1e3;
         if let Some(times) = &mut self.all.per_iter_us {
-            times.extend(
-                slow.iter().map(|key| time_of(*key) as f64 / reading.messages as f64 / 1e3),
-            );
+            let room = MOST_PER_ITERATION.saturating_sub(times.len());
+            times.extend(slow.iter().take(room).map(us));
         }
         self.scratch.clear();
-        self.scratch.extend(slow.iter().map(|key| time_of(*key)));
-        let middle = count / 2;
-        let median = *self.scratch.select_nth_unstable(middle).1;
+        self.scratch.extend(slow.iter().map(|key| rule.time(*key)));
+        let median = *self.scratch.select_nth_unstable(count / 2).1;
         Some(median as f64 / reading.messages as f64)
     }
 
-    /// The events of the block that [`Accumulator::join`] took last, on rank 0.
+    /// The events of the block that [`Accumulator::join`] took last, on rank 0. An event is an
+    /// iteration, so its time is that of all its messages.
     pub(crate) fn events(
         &mut self,
         world: &World,
         reading: Reading,
         threshold: Threshold,
         row: u32,
-        first_iteration: u64,
         run_start_ns: u64,
     ) -> Vec<Event> {
-        let count = self.keys.len() / if reading.common_clock { 3 } else { 1 };
-        let limit = threshold.ns(self.all.slowest.quantile_ns(0.5).unwrap_or(0));
+        let rule = self.rule;
+        let count = self.keys.len() / reading.keys_per_iteration();
+        let median_ns = self.all.slowest.quantile_ns(0.5).unwrap_or(0) * reading.messages;
+        let limit = threshold.ns(median_ns);
         let us = |ns: u64| ns as f64 / 1e3;
         let host = |rank: usize| world.member(rank).host.clone();
-        let event = |iteration: usize| {
-            let slow = self.reduced[iteration];
+        let event = |at: usize| {
+            let iteration = reading.first_iteration + at as u64;
+            let slow = self.reduced[at];
+            let slow_rank = rule.rank(slow, iteration);
             let times = reading.common_clock.then(|| {
-                let (late, first) =
-                    (self.reduced[count + iteration], self.reduced[2 * count + iteration]);
-                (rank_of(late), time_of(late), LONGEST - time_of(first))
+                let (late, first) = (self.reduced[count + at], self.reduced[2 * count + at]);
+                (rule.rank(late, iteration), rule.time(late), LONGEST - rule.time(first))
             });
+            let at_ns = times.map(|(_, _, first)| reading.reference_ns + first);
             Event {
                 kind: "jitter".to_owned(),
                 row,
-                iteration: first_iteration + iteration as u64,
-                at_ns: times.map(|(_, _, first)| {
-                    (reading.reference_ns + first).saturating_sub(run_start_ns)
-                }),
-                time_us: us(time_of(slow) / reading.messages),
+                iteration,
+                at_ns: at_ns.map(|ns| ns.saturating_sub(run_start_ns)),
+                time_us: us(rule.time(slow)),
                 threshold_us: us(limit),
-                slowest: SlowRank { rank: rank_of(slow) as u32, host: host(rank_of(slow)) },
+                slowest: SlowRank { rank: slow_rank as u32, host: host(slow_rank) },
                 last_in: times.map(|(rank, late, first)| LateRank {
                     rank: rank as u32,
                     host: host(rank),
@@ -184,7 +226,7 @@ impl Accumulator {
                 }),
             }
         };
-        let beyond = (0..count).filter(|i| time_of(self.reduced[*i]) / reading.messages > limit);
+        let beyond = (0..count).filter(|at| rule.time(self.reduced[*at]) > limit);
         let events: Vec<Event> = beyond.map(event).collect();
         self.all.events += events.len() as u64;
         events
@@ -198,27 +240,54 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_largest_key_is_the_longest_times(times in prop::collection::vec(0_u64..LONGEST, 1..40)) {
-            let largest = times.iter().enumerate().map(|(rank, ns)| key(*ns, rank)).max().unwrap();
+        fn the_largest_key_is_the_longest_times(
+            times in prop::collection::vec(0_u64..LONGEST, 1..40), iteration: u64,
+        ) {
+            let rule = Keys { ranks: times.len() };
+            let keys = times.iter().enumerate().map(|(rank, ns)| rule.of(*ns, rank, iteration));
+            let largest = keys.max().unwrap();
             let longest = *times.iter().max().unwrap();
-            prop_assert_eq!(time_of(largest), longest);
-            prop_assert_eq!(times[rank_of(largest)], longest);
+            prop_assert_eq!(rule.time(largest), longest);
+            prop_assert_eq!(times[rule.rank(largest, iteration)], longest);
         }
     }
 
     #[test]
+    fn of_equal_times_each_rank_gets_its_share() {
+        let rule = Keys { ranks: 3 };
+        let winner = |iteration: u64| {
+            let key = (0..3).map(|rank| rule.of(7, rank, iteration)).max().unwrap();
+            rule.rank(key, iteration)
+        };
+        let mut winners: Vec<usize> = (0..3).map(winner).collect();
+        winners.sort_unstable();
+        assert_eq!(winners, [0, 1, 2]);
+    }
+
+    #[test]
     fn times_beyond_the_key_stay_the_longest() {
-        assert_eq!(time_of(key(u64::MAX, 3)), LONGEST);
-        assert_eq!(rank_of(key(u64::MAX, 3)), 3);
+        let rule = Keys { ranks: 5 };
+        assert_eq!(rule.time(rule.of(u64::MAX, 3, 0)), LONGEST);
+        assert_eq!(rule.rank(rule.of(u64::MAX, 3, 9), 9), 3);
     }
 
     #[test]
     fn an_idle_rank_is_neither_slow_nor_late() {
-        let mut accumulator = Accumulator::new();
-        accumulator.begin_row(3, true, false);
-        let reading = Reading { messages: 1, reference_ns: 0, common_clock: true, idle: true };
-        accumulator.take(2, reading, &[100, 200], &[100, 200]);
-        assert_eq!(accumulator.keys, [0; 6]);
-        assert_eq!((accumulator.iterations, accumulator.inside.count()), (2, 0));
+        for (common_clock, keys) in [(true, 6), (false, 2)] {
+            let mut accumulator = Accumulator::new(3);
+            accumulator.begin_row(common_clock, false);
+            let reading = Reading {
+                messages: 1,
+                reference_ns: 0,
+                common_clock,
+                idle: true,
+                first_iteration: 0,
+            };
+            accumulator.take(2, reading, &[100, 200], &[100, 200]);
+            assert_eq!(accumulator.keys, vec![0; keys]);
+            let busy = Reading { idle: false, ..reading };
+            accumulator.take(2, busy, &[100, 200], &[100, 200]);
+            assert_eq!(accumulator.keys.len(), keys);
+        }
     }
 }

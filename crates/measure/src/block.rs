@@ -37,7 +37,15 @@ pub fn time_block(
             timed::<MonotonicTicks>(how.sync, count, &mut **run, communicator, recorder, progress)
         }
         (source, calls) => {
-            let mut several = || (0..calls).try_for_each(|_| run());
+            let timed_barrier = how.sync == Sync::BarrierTimed;
+            let mut several = || {
+                (0..calls).try_for_each(|call| {
+                    run()?;
+                    progress.step();
+                    // nccl-tests' `-z 1` waits after each call; after the last the loop does.
+                    if timed_barrier && call + 1 < calls { communicator.barrier() } else { Ok(()) }
+                })
+            };
             let run = &mut several;
             match source {
                 Source::Tsc => {
@@ -88,7 +96,8 @@ fn back_to_back<T: Ticks>(
     Ok(entry - start)
 }
 
-/// OSU's way: a barrier before each iteration, outside its time (`osu_allreduce`, 7.4).
+/// OSU's measurement: a barrier between iterations, outside their time (`osu_allreduce`, 7.4, has it
+/// after each, which is before each but the first).
 fn between_barriers<T: Ticks>(
     count: usize,
     run: &mut Iteration<'_>,

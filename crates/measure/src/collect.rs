@@ -17,16 +17,14 @@ impl Session<'_> {
     /// Wrong elements of all ranks, and the first one of the lowest rank that has any.
     pub(crate) fn wrong_elements(
         &mut self,
-        checked: &Option<Checked>,
+        checked: Option<(Checked, u64)>,
     ) -> Option<(u64, Option<Wrong>)> {
-        let checked = checked.as_ref()?;
-        let wrong = self.world.all_sum(checked.wrong);
+        let (checked, wrong) = checked?;
         self.wrong += wrong;
         if wrong == 0 {
             return Some((0, None));
         }
-        let text =
-            checked.first.as_ref().map(|(at, got, expected)| format!("{at} {got} {expected}"));
+        let text = checked.first.map(|(at, got, expected)| format!("{at} {got} {expected}"));
         let texts = self.world.all_gather_text(&text.unwrap_or_default());
         let first = texts.iter().enumerate().find_map(|(rank, text)| {
             let mut words = text.split(' ');
@@ -51,9 +49,9 @@ impl Session<'_> {
         interval: Interval,
     ) -> Option<Measured> {
         let world = self.world;
-        let idle = (self.options.collective.idle)(world.rank(), world.size());
         let mean = self.accumulator.elapsed_ns / self.accumulator.iterations as f64;
-        let means = world.gather_f64(if idle { f64::NAN } else { mean });
+        let means = world.gather_f64(if self.is_idle() { f64::NAN } else { mean });
+        self.accumulator.raw_dropped += self.shared.sync_raw();
         let raw_dropped = world.all_sum(self.accumulator.raw_dropped);
         let shared = Arc::clone(&self.shared);
         let mut inside = Histogram::new();
@@ -68,8 +66,8 @@ impl Session<'_> {
             }
         });
         let means = means?;
-        let messages = cell.call.messages() * self.options.agg_iters;
-        let mean_us = self.options.average.of(&means) / messages as f64 / 1e3;
+        let messages = self.messages(cell.call) as f64;
+        let mean_us = self.options.average.of(&means) / messages / 1e3;
         let row = self.summary(cell, id, pace, mean_us, &inside, wrong, raw_dropped);
         let all = &mut self.accumulator.all;
         let key = HistogramKey { row: id, kind: HistogramKind::Slowest, rank: None };

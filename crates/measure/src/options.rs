@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use hpcbench_collectives::Exchange;
-use hpcbench_model::{Bytes, Collective, DType, RedOp, Sweep};
+use hpcbench_model::{Bytes, Collective, DType, Layout, RedOp, Sweep};
 
 use crate::Threshold;
 
@@ -179,18 +179,26 @@ impl Options {
         }
     }
 
+    /// What a size means in elements of a type.
+    pub(crate) fn layout(&self, size: Bytes, dtype: DType, ranks: usize) -> Layout {
+        (self.collective.layout)(size.0 as usize / dtype.size(), dtype.size(), ranks)
+    }
+
+    /// Rows of the whole run; `None` where it has no end.
+    pub(crate) fn rows(&self, ranks: usize) -> Option<u64> {
+        let kinds = self.dtypes.len() * self.redops().len() * self.roots(ranks).len();
+        let rows = self.sweep.count().saturating_mul((kinds * self.placements().count()) as u64);
+        (self.cycles > 0).then(|| rows.saturating_mul(self.cycles))
+    }
+
     /// Bytes of the largest buffer that any row needs.
     pub(crate) fn largest_buffer(&self, ranks: usize) -> u64 {
-        let bytes = |dtype: &DType| {
-            let last = self.sweep.sizes().last().unwrap_or(Bytes(0));
-            let layout =
-                (self.collective.layout)(last.0 as usize / dtype.size(), dtype.size(), ranks);
-            (layout.size() * dtype.size()) as u64
-        };
+        let last = self.sweep.last();
+        let bytes = |dtype: &DType| (self.layout(last, *dtype, ranks).size() * dtype.size()) as u64;
         self.dtypes.iter().map(bytes).max().unwrap_or(0)
     }
 
-    /// Bytes by which buffers are misaligned, for the widest type.
+    /// Bytes by which buffers of a type are misaligned.
     pub(crate) fn misalign_bytes(&self, dtype: DType) -> usize {
         self.misalign * dtype.size()
     }

@@ -8,20 +8,28 @@ use crate::{BLOCK, Iterations};
 /// is long against what lies between two.
 const BLOCKS_A_BUDGET: u32 = 20;
 /// Confidence of the interval that `--precision` looks at.
-pub(crate) const CONFIDENCE: f64 = 0.95;
+const CONFIDENCE: f64 = 0.95;
+
+/// Fewest iterations of a block, so that most of them really follow another one.
+const FEWEST: u64 = 4;
 
 /// Decides, on rank 0, how many iterations the next block has.
 #[derive(Debug)]
 pub(crate) struct Pace {
     iterations: Iterations,
     started: Instant,
+    /// What an iteration took in the warm-up.
+    warm: Option<Duration>,
     done: u64,
     medians_ns: Vec<f64>,
+    /// Number of blocks at which the interval is looked at next.
+    look_at: usize,
 }
 
 impl Pace {
-    pub(crate) fn new(iterations: Iterations) -> Pace {
-        Pace { iterations, started: Instant::now(), done: 0, medians_ns: Vec::new() }
+    pub(crate) fn new(iterations: Iterations, warm: Option<Duration>) -> Pace {
+        let started = Instant::now();
+        Pace { iterations, started, warm, done: 0, medians_ns: Vec::new(), look_at: 0 }
     }
 
     /// Iterations of the next block; 0 when there are enough.
@@ -30,9 +38,8 @@ impl Pace {
             Iterations::Fixed(total) => total.saturating_sub(self.done).min(BLOCK as u64) as usize,
             Iterations::Timed { budget, precision } => {
                 let elapsed = self.started.elapsed();
-                if self.done > 0
-                    && (elapsed >= budget || precision.is_some_and(|p| self.is_precise(p)))
-                {
+                let precise = precision.is_some_and(|precision| self.is_precise(precision));
+                if self.done > 0 && (elapsed >= budget || precise) {
                     return 0;
                 }
                 self.block_of(budget / BLOCKS_A_BUDGET, elapsed)
@@ -40,15 +47,17 @@ impl Pace {
         }
     }
 
-    /// A block that takes about `target`; the first ones are small, as nothing is known yet.
+    /// A block that takes about `target`, as far as is known.
     fn block_of(&self, target: Duration, elapsed: Duration) -> usize {
-        if self.done == 0 {
-            return 1;
-        }
-        let each = elapsed.as_secs_f64() / self.done as f64;
+        let each = match (self.done, self.warm) {
+            (0, None) => return FEWEST as usize,
+            (0, Some(warm)) => warm.as_secs_f64(),
+            (done, _) => elapsed.as_secs_f64() / done as f64,
+        };
         let wanted = target.as_secs_f64() / each.max(1e-9);
         // At most ten times what has been seen: the first iterations tell little.
-        wanted.min(self.done as f64 * 10.0).clamp(1.0, BLOCK as f64) as usize
+        let seen = self.done.max(FEWEST * 4) as f64;
+        wanted.min(seen * 10.0).clamp(FEWEST as f64, BLOCK as f64) as usize
     }
 
     /// Takes a finished block's iterations and their median.
@@ -63,11 +72,16 @@ impl Pace {
         Some([interval.low, interval.high])
     }
 
-    fn is_precise(&self, precision: f64) -> bool {
-        let Some(interval) = median_interval(&mut self.medians_ns.clone(), CONFIDENCE) else {
+    /// Whether the interval is narrow enough. Looked at whenever there are 5% more blocks: each look
+    /// is another chance to stop by luck, and costs a sort.
+    fn is_precise(&mut self, precision: f64) -> bool {
+        let blocks = self.medians_ns.len();
+        if blocks < self.look_at {
             return false;
-        };
-        (interval.high - interval.low) / 2.0 <= precision * interval.median
+        }
+        self.look_at = blocks + blocks / 20 + 1;
+        median_interval(&mut self.medians_ns.clone(), CONFIDENCE)
+            .is_some_and(|interval| interval.relative_half_width() <= precision)
     }
 
     pub(crate) fn blocks(&self) -> u64 {
@@ -81,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_fixed_number_is_cut_into_blocks() {
-        let mut pace = Pace::new(Iterations::Fixed(BLOCK as u64 * 2 + 5));
+        let mut pace = Pace::new(Iterations::Fixed(BLOCK as u64 * 2 + 5), None);
         let mut blocks = Vec::new();
         loop {
             let next = pace.next();
@@ -95,10 +109,24 @@ mod tests {
     }
 
     #[test]
+    fn a_block_is_never_a_single_iteration() {
+        let budget = Duration::from_millis(500);
+        let slow = Some(Duration::from_millis(90));
+        let mut pace = Pace::new(Iterations::Timed { budget, precision: None }, slow);
+        assert_eq!(pace.next() as u64, FEWEST);
+        let mut fast = Pace::new(
+            Iterations::Timed { budget, precision: None },
+            Some(Duration::from_micros(1)),
+        );
+        assert_eq!(fast.next() as u64, FEWEST * 40);
+    }
+
+    #[test]
     fn precision_needs_blocks_that_agree() {
         let hour = Duration::from_secs(3600);
         let of = |medians: &[f64]| {
-            let mut pace = Pace::new(Iterations::Timed { budget: hour, precision: Some(0.01) });
+            let mut pace =
+                Pace::new(Iterations::Timed { budget: hour, precision: Some(0.01) }, None);
             medians.iter().for_each(|median| pace.finished(10, *median));
             pace.next() == 0
         };

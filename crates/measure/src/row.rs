@@ -2,7 +2,7 @@ use hpcbench_model::{BandwidthGbps, Histogram, Share, TimesUs};
 use hpcbench_world::World;
 
 /// Ranks that a row names as slow or late.
-const NAMED: usize = 16;
+const NAMED: usize = 64;
 
 /// Times of a histogram in microseconds, with the mean given apart.
 pub(crate) fn times_us(histogram: &Histogram, mean_us: f64) -> TimesUs {

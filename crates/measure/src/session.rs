@@ -1,4 +1,5 @@
 use std::fs;
+use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -6,10 +7,10 @@ use std::sync::Arc;
 use hpcbench_collectives::{Buffers, Call, Checker, Communicator, buffer_bytes};
 use hpcbench_model::{Bytes, DType, Loss, RawSamples, Run};
 use hpcbench_store::{RawWriter, RunWriter};
-use hpcbench_world::{Clock, Failure, World};
+use hpcbench_world::{Anchor, Clock, Failure, World};
 
 use crate::Options;
-use crate::accumulate::Accumulator;
+use crate::accumulate::{Accumulator, MOST_RANKS};
 use crate::shared::Shared;
 
 /// What a session starts from.
@@ -46,6 +47,7 @@ pub struct Session<'w> {
     pub(crate) accumulator: Accumulator,
     pub(crate) run_start_ns: u64,
     pub(crate) rows: u32,
+    pub(crate) rows_in_all: Option<u64>,
     pub(crate) wrong: u64,
     _heap: Box<[u8]>,
 }
@@ -66,7 +68,8 @@ impl<'w> Session<'w> {
         communicator: Rc<dyn Communicator + 'w>,
         setup: Setup,
     ) -> Result<Session<'w>, Failure> {
-        let Setup { options, mut run, dir, clock } = setup;
+        let Setup { options, mut run, dir, mut clock } = setup;
+        share_clock(world, &mut clock);
         let run_start_ns = clock.anchor().ns;
         let dir = world.agree(absolute(&dir))?;
         let writer =
@@ -80,9 +83,10 @@ impl<'w> Session<'w> {
         Ok(Session {
             world,
             communicator,
-            shared: Arc::new(Shared::new(clock, Some(raw), writer)),
+            shared: Arc::new(Shared::new(clock, raw, writer)),
             checker: Checker::new(world.rank(), world.size()),
-            accumulator: Accumulator::new(),
+            accumulator: Accumulator::new(world.size()),
+            rows_in_all: options.rows(world.size()),
             options,
             run,
             run_start_ns,
@@ -114,7 +118,9 @@ impl<'w> Session<'w> {
 /// nothing.
 fn reserve_heap() -> Box<[u8]> {
     const BLOCK_BYTES: usize = 64 << 10;
-    let blocks: Vec<Vec<u8>> = (0..16).map(|_| Vec::with_capacity(BLOCK_BYTES)).collect();
+    // The compiler may leave out memory that is never looked at.
+    let blocks: Vec<Vec<u8>> =
+        (0..16).map(|_| black_box(Vec::with_capacity(BLOCK_BYTES))).collect();
     let pin = vec![0; 1024].into_boxed_slice();
     drop(blocks);
     pin
@@ -133,6 +139,17 @@ pub fn check(
     world.agree(fits(options, world))
 }
 
+/// Lets ranks that share a clock count from the same moment, so that none of them is early or late by
+/// the error of its own conversion.
+fn share_clock(world: &World, clock: &mut Clock) {
+    let own = clock.start_anchor();
+    let mut first = [own.ticks, own.ns];
+    world.broadcast_u64s(&mut first);
+    if world.one_host() {
+        clock.count_from(Anchor { ticks: first[0], ns: first[1] });
+    }
+}
+
 fn create(dir: &Path, run: &Run) -> Result<RunWriter, Failure> {
     RunWriter::create(dir, run.clone()).map_err(|error| Failure::usage(error.to_string()))
 }
@@ -144,7 +161,7 @@ fn raw_file(
     run: &Run,
     writer: Option<RunWriter>,
 ) -> Result<(Option<RunWriter>, RawWriter), Failure> {
-    let (rank, host) = (world.rank() as u32, &world.facts().name);
+    let (rank, host) = (world.rank() as u32, &world.member(world.rank()).host);
     let file = RawWriter::create(dir, rank, host, run.settings.raw_cap);
     let made = file.as_ref().map(|_| ()).map_err(|error| Failure::usage(error.to_string()));
     match (world.agree(made), file) {
@@ -217,10 +234,14 @@ fn refuse(
             ranks - 1
         )));
     }
-    let largest = options.sweep.sizes().last().unwrap_or(Bytes(0));
+    if ranks > MOST_RANKS {
+        return Err(Failure::usage(format!(
+            "{ranks} ranks: at most {MOST_RANKS} can be told apart"
+        )));
+    }
+    let largest = options.sweep.last();
     let refusal = options.dtypes.iter().find_map(|dtype| {
-        let layout =
-            (options.collective.layout)(largest.0 as usize / dtype.size(), dtype.size(), ranks);
+        let layout = options.layout(largest, *dtype, ranks);
         communicator.refuses(&Call {
             collective: options.collective,
             dtype: *dtype,
@@ -236,22 +257,28 @@ fn refuse(
 
 /// Whether the buffers of all ranks of this host fit in its memory.
 fn fits(options: &Options, world: &World) -> Result<(), Failure> {
-    let own = buffer_bytes(options.largest_buffer(world.size()));
+    // So that the sum over ranks cannot wrap.
+    let most = u64::MAX / world.size() as u64;
+    let own = buffer_bytes(options.largest_buffer(world.size())).min(most);
     let needed = world.sum_on_host(own);
     let available = world.facts().available_bytes;
     if needed <= available {
         return Ok(());
     }
     let ranks = world.local_size();
-    let share = available / (2 * ranks as u64).max(1);
-    let fitting = if share >= 1024 { 1 << share.ilog2() } else { 0 };
+    let share = available / (2 * ranks as u64);
+    let remedy = if share < 1024 {
+        "use fewer ranks a host".to_owned()
+    } else {
+        let fitting = Bytes(1 << share.ilog2()).to_string().replace(' ', "");
+        format!("use -e {} or less", fitting.trim_end_matches("iB"))
+    };
     Err(Failure::usage(format!(
-        "messages of up to {} need {} of buffers for the {ranks} ranks of {}, which has {} free: use -e {} or less",
-        options.sweep.max(),
+        "messages of up to {} need {} of buffers for the {ranks} ranks of {}, which has {} free: {remedy}",
+        options.sweep.last(),
         gibibytes(needed),
-        world.facts().name,
+        world.member(world.rank()).host,
         gibibytes(available),
-        Bytes(fitting).to_string().replace(' ', "").trim_end_matches("iB"),
     )))
 }
 

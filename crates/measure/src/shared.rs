@@ -1,9 +1,10 @@
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use hpcbench_model::{Effect, Evidence, Finding, Locus, LocusKind, Loss};
 use hpcbench_store::{RawWriter, RunWriter};
-use hpcbench_world::{Alarm, Clock, Progress};
+use hpcbench_world::{Alarm, Anchor, Clock, Progress};
 use jiff::Timestamp;
 
 use crate::Recorder;
@@ -17,14 +18,18 @@ pub struct Shared {
     pub(crate) clock: Clock,
     pub(crate) raw: Mutex<Raw>,
     pub(crate) writer: Mutex<Option<RunWriter>>,
+    /// Set by the first thread that ends the run early.
+    ending: AtomicBool,
 }
 
 /// This rank's raw times: the file, where the current block belongs, and the block in nanoseconds.
 #[derive(Debug)]
 pub(crate) struct Raw {
-    pub(crate) file: Option<RawWriter>,
+    pub(crate) file: RawWriter,
     pub(crate) row: u32,
     pub(crate) first_iteration: u64,
+    /// What the block's readings are converted with: rank 0's, where ranks share a clock.
+    pub(crate) anchor: Anchor,
     pub(crate) entries_ns: Vec<u64>,
     pub(crate) exits_ns: Vec<u64>,
 }
@@ -35,29 +40,37 @@ pub fn exclusive<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    pub(crate) fn new(clock: Clock, file: Option<RawWriter>, writer: Option<RunWriter>) -> Shared {
+    pub(crate) fn new(clock: Clock, file: RawWriter, writer: Option<RunWriter>) -> Shared {
         let slots = || Vec::with_capacity(crate::BLOCK);
-        let raw = Raw { file, row: 0, first_iteration: 0, entries_ns: slots(), exits_ns: slots() };
+        let raw = Raw {
+            file,
+            row: 0,
+            first_iteration: 0,
+            anchor: clock.anchor(),
+            entries_ns: slots(),
+            exits_ns: slots(),
+        };
         Shared {
             progress: Arc::default(),
             recorder: Recorder::default(),
             clock,
             raw: Mutex::new(raw),
             writer: Mutex::new(writer),
+            ending: AtomicBool::new(false),
         }
     }
 
     /// Writes the finished iterations of the current block to this rank's raw file, and forgets
     /// them; returns how many were dropped. `then` sees the block's entries and exits.
     pub(crate) fn drain_block<T>(&self, then: impl FnOnce(&[u64], &[u64]) -> T) -> (u64, T) {
-        let mut raw = exclusive(&self.raw);
+        self.drain(&mut exclusive(&self.raw), then)
+    }
+
+    fn drain<T>(&self, raw: &mut Raw, then: impl FnOnce(&[u64], &[u64]) -> T) -> (u64, T) {
         let count = self.progress.iterations() as usize;
-        let convert = self.clock.converter(self.clock.anchor());
-        let Raw { file, row, first_iteration, entries_ns, exits_ns } = &mut *raw;
-        self.recorder.read(count, convert, entries_ns, exits_ns);
-        let dropped = file
-            .as_mut()
-            .map_or(0, |file| file.block(*row, *first_iteration, entries_ns, exits_ns));
+        let Raw { file, row, first_iteration, anchor, entries_ns, exits_ns } = raw;
+        self.recorder.read(count, self.clock.converter(*anchor), entries_ns, exits_ns);
+        let dropped = file.block(*row, *first_iteration, entries_ns, exits_ns);
         let seen = then(entries_ns, exits_ns);
         *first_iteration += count as u64;
         self.progress.finished(0);
@@ -68,6 +81,11 @@ impl Shared {
     pub fn interrupted(&self, signal: &str) -> Option<String> {
         self.end_early(|run| run.interrupted = Some(signal.to_owned()))
             .map(|saved| format!("{signal}: stopped. {saved}"))
+    }
+
+    /// Saves everything because a library call failed; returns what to tell the user on rank 0.
+    pub fn failed(&self) -> Option<String> {
+        self.end_early(|_| ())
     }
 
     /// Saves everything because of an alarm; returns what to tell the user, and the exit code.
@@ -81,7 +99,7 @@ impl Shared {
                     format!(", {row}, iteration {iterations} of its block")
                 };
                 let text = format!(
-                    "nothing has moved for {:.0} s: rank {rank} on {host} waits in {}{place}",
+                    "nothing has moved for {:.0} s (--stall-timeout): rank {rank} on {host} waits in {}{place}",
                     waited.as_secs_f64(),
                     phase.words(),
                 );
@@ -96,10 +114,18 @@ impl Shared {
         (format!("{text}. {}", saved.unwrap_or_default()), code)
     }
 
+    /// The caller ends the process next. From here on the measuring thread and any other one that
+    /// would end the run find the locks taken, for ever: nothing is written twice or afterwards.
     fn end_early(&self, change: impl FnOnce(&mut hpcbench_model::Run)) -> Option<String> {
+        if self.ending.swap(true, Ordering::AcqRel) {
+            loop {
+                std::thread::park();
+            }
+        }
         // Interrupted, Open MPI 4.1's mpirun sends SIGKILL as soon as one rank has ended: a sync may
         // take longer, so what ended the run is written first and made durable last.
-        if let Some(writer) = exclusive(&self.writer).as_mut()
+        let mut writer = exclusive(&self.writer);
+        if let Some(writer) = writer.as_mut()
             // A run that was finished already stays finished.
             && writer.run().ended.is_none()
         {
@@ -108,27 +134,29 @@ impl Shared {
                 change(run);
             });
         }
-        self.drain_block(|_, _| ());
-        if let Some(file) = &mut exclusive(&self.raw).file {
-            file.sync();
-        }
-        let mut writer = exclusive(&self.writer);
-        let writer = writer.as_mut()?;
-        writer.update(|_| ());
-        let rows = match writer.run().rows.len() {
-            1 => "1 finished row is".to_owned(),
-            rows => format!("{rows} finished rows are"),
-        };
-        Some(format!("{rows} in {}", writer.dir().display()))
+        let mut raw = exclusive(&self.raw);
+        self.drain(&mut raw, |_, _| ());
+        raw.file.sync();
+        let saved = writer.as_mut().map(|writer| {
+            writer.update(|_| ());
+            let rows = match writer.run().rows.len() {
+                1 => "1 finished row is".to_owned(),
+                rows => format!("{rows} finished rows are"),
+            };
+            format!("{rows} in {}", writer.dir().display())
+        });
+        std::mem::forget((writer, raw));
+        saved
+    }
+
+    /// Makes this rank's raw samples durable.
+    pub(crate) fn sync_raw(&self) -> u64 {
+        exclusive(&self.raw).file.sync()
     }
 
     /// This rank's losses of raw samples.
     pub(crate) fn raw_losses(&self) -> Vec<Loss> {
-        let mut raw = exclusive(&self.raw);
-        raw.file.as_mut().map_or_else(Vec::new, |file| {
-            file.sync();
-            file.losses().to_vec()
-        })
+        exclusive(&self.raw).file.losses().to_vec()
     }
 }
 

@@ -1,10 +1,10 @@
 use hpcbench_collectives::{Buffers, Call, CallError, Checked, Run as Calls};
 use hpcbench_model::{Bytes, DType, InPlace, RedOp};
 use hpcbench_store::Interval;
-use hpcbench_world::{Failure, Phase};
+use hpcbench_world::{Anchor, Failure, Phase};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::accumulate::Reading;
 use crate::block::{Loop, time_block};
@@ -114,38 +114,26 @@ impl Session<'_> {
         let progress = Arc::clone(&self.shared.progress);
         progress.enter(Phase::Check, &cell.label);
         self.checker.fill(cell.call, self.options.seed, buffers);
-        let started_ns = self.shared.clock.anchor().ns;
-        let pace = self.time(cell, id, buffers, observer)?;
-        let ended_ns = self.shared.clock.anchor().ns;
+        let (pace, interval) = self.time(cell, id, buffers, observer)?;
         progress.enter(Phase::Check, &cell.label);
         let checked = self.check(cell.call, u64::from(id), buffers)?;
         progress.enter(Phase::Gather, &cell.label);
-        let wrong = self.wrong_elements(&checked);
-        let interval = Interval {
-            start: Duration::from_nanos(started_ns.saturating_sub(self.run_start_ns)),
-            duration: Duration::from_nanos(ended_ns - started_ns),
-        };
+        let wrong = self.wrong_elements(checked);
         Ok(self.collect(cell, id, &pace, wrong, interval))
     }
 
-    /// Warm-up and timed blocks, all ranks in step.
+    /// Warm-up and timed blocks, all ranks in step; also says when the blocks were.
     fn time(
         &mut self,
         cell: &Cell<'_>,
         id: u32,
         buffers: &mut Buffers,
         observer: &mut dyn Observer,
-    ) -> Result<Pace, Failure> {
+    ) -> Result<(Pace, Interval), Failure> {
         let world = self.world;
         let shared = Arc::clone(&self.shared);
-        let idle = (self.options.collective.idle)(world.rank(), world.size());
-        let reading = Reading {
-            messages: cell.call.messages() * self.options.agg_iters,
-            reference_ns: 0,
-            common_clock: world.one_host(),
-            idle,
-        };
-        self.accumulator.begin_row(world.size(), reading.common_clock, self.options.per_iteration);
+        let reading = self.reading(cell.call);
+        self.accumulator.begin_row(reading.common_clock, self.options.per_iteration);
         {
             let mut raw = exclusive(&shared.raw);
             (raw.row, raw.first_iteration) = (id, 0);
@@ -153,26 +141,74 @@ impl Session<'_> {
         let communicator = Rc::clone(&self.communicator);
         let mut calls = communicator.prepare(cell.call, buffers)?;
         shared.progress.enter(Phase::WarmUp, &cell.label);
-        let warm = self.options.warmup_iters * self.options.agg_iters;
-        (0..warm).try_for_each(|_| calls()).map_err(|error| lone(&error))?;
-        let mut pace = Pace::new(self.options.iterations);
+        let mut pace = Pace::new(self.options.iterations, self.warm_up(&mut calls)?);
+        let started_ns = shared.clock.anchor().ns;
         loop {
-            let reference_ns = shared.clock.anchor().ns.saturating_sub(REFERENCE_BEFORE_NS);
-            let mut next = [if world.is_first() { pace.next() as u64 } else { 0 }, reference_ns];
-            world.broadcast_u64s(&mut next);
-            let count = next[0] as usize;
+            let count = if world.is_first() { pace.next() } else { 0 };
+            let (count, reference_ns) = self.agree_on_block(count);
             if count == 0 {
-                return Ok(pace);
+                let ended_ns = shared.clock.anchor().ns;
+                let start = Duration::from_nanos(started_ns.saturating_sub(self.run_start_ns));
+                let duration = Duration::from_nanos(ended_ns - started_ns);
+                return Ok((pace, Interval { start, duration }));
             }
-            observer.progress(&cell.label, u64::from(id), self.rows_in_all());
+            observer.progress(&cell.label, u64::from(id), self.rows_in_all);
             shared.progress.enter(Phase::Timed, &cell.label);
             world.barrier();
             let elapsed = self.block(count, &mut calls)?;
             shared.progress.enter(Phase::Gather, &cell.label);
-            let reading = Reading { reference_ns: next[1], ..reading };
-            let median = self.drain(id, elapsed, reading);
-            pace.finished(count, median.unwrap_or(0.0));
+            let first_iteration = self.accumulator.iterations;
+            let median =
+                self.drain(id, elapsed, Reading { reference_ns, first_iteration, ..reading });
+            if let Some(median) = median {
+                pace.finished(count, median);
+            }
         }
+    }
+
+    /// How the times of a call are to be read.
+    fn reading(&self, call: &Call) -> Reading {
+        Reading {
+            messages: self.messages(call),
+            reference_ns: 0,
+            common_clock: self.world.one_host(),
+            idle: self.is_idle(),
+            first_iteration: 0,
+        }
+    }
+
+    /// Calls and messages of one iteration.
+    pub(crate) fn messages(&self, call: &Call) -> u64 {
+        call.messages() * self.options.agg_iters
+    }
+
+    /// Whether this rank only watches.
+    pub(crate) fn is_idle(&self) -> bool {
+        (self.options.collective.idle)(self.world.rank(), self.world.size())
+    }
+
+    /// Runs the warm-up and returns what an iteration took; `None` without one.
+    fn warm_up(&self, calls: &mut Calls<'_>) -> Result<Option<Duration>, Failure> {
+        let iterations = self.options.warmup_iters;
+        let started = Instant::now();
+        for _ in 0..iterations * self.options.agg_iters {
+            calls().map_err(|error| lone(&error))?;
+            self.shared.progress.step();
+        }
+        Ok((iterations > 0).then(|| started.elapsed() / iterations as u32))
+    }
+
+    /// Rank 0's number of iterations, and the moment from which entries are counted, on every rank;
+    /// where ranks share a clock, also what its readings are converted with.
+    fn agree_on_block(&self, count: usize) -> (usize, u64) {
+        let own = self.shared.clock.anchor();
+        let reference_ns = own.ns.saturating_sub(REFERENCE_BEFORE_NS);
+        let mut block = [count as u64, reference_ns, own.ticks, own.ns];
+        self.world.broadcast_u64s(&mut block);
+        let [count, reference_ns, ticks, ns] = block;
+        let first = Anchor { ticks, ns };
+        exclusive(&self.shared.raw).anchor = if self.world.one_host() { first } else { own };
+        (count as usize, reference_ns)
     }
 
     fn block(&self, count: usize, calls: &mut Calls<'_>) -> Result<u64, Failure> {
@@ -189,10 +225,7 @@ impl Session<'_> {
     /// Takes a finished block out of the recorder and joins it with the other ranks'.
     fn drain(&mut self, row: u32, elapsed: u64, reading: Reading) -> Option<f64> {
         let shared = Arc::clone(&self.shared);
-        let first = self.accumulator.iterations;
-        let anchor = shared.clock.anchor();
-        let to_ns = shared.clock.converter(anchor);
-        self.accumulator.elapsed_ns += (to_ns(anchor.ticks) - to_ns(anchor.ticks - elapsed)) as f64;
+        self.accumulator.elapsed_ns += shared.clock.elapsed_ns(elapsed) as f64;
         let rank = self.world.rank();
         let accumulator = &mut self.accumulator;
         let (dropped, ()) =
@@ -200,8 +233,7 @@ impl Session<'_> {
         accumulator.raw_dropped += dropped;
         let median = accumulator.join(self.world, reading)?;
         if let Some(threshold) = self.options.threshold {
-            let events =
-                accumulator.events(self.world, reading, threshold, row, first, self.run_start_ns);
+            let events = accumulator.events(self.world, reading, threshold, row, self.run_start_ns);
             if let Some(writer) = exclusive(&shared.writer).as_mut() {
                 events.iter().for_each(|event| writer.event(event));
             }
@@ -209,21 +241,23 @@ impl Session<'_> {
         Some(median)
     }
 
-    /// The checked runs of a row, each with data of its own.
+    /// The checked runs of a row, each with data of its own: what this rank found, and how many
+    /// elements were wrong on all ranks. `None` where nothing is checked.
     fn check(
         &mut self,
         call: &Call,
         row: u64,
         buffers: &mut Buffers,
-    ) -> Result<Option<Checked>, Failure> {
-        if self.options.checks == 0
-            || (call.in_place && call.collective.in_place == InPlace::Unchecked)
-        {
+    ) -> Result<Option<(Checked, u64)>, Failure> {
+        let unchecked = call.in_place && call.collective.in_place == InPlace::Unchecked;
+        if self.options.checks == 0 || unchecked {
             return Ok(None);
         }
         let output_at = self.communicator.output_at(call);
         for check in 0..self.options.checks {
-            let seed = self.options.seed.wrapping_add(1 + row * self.options.checks + check);
+            self.shared.progress.step();
+            let number = row.wrapping_mul(self.options.checks).wrapping_add(check);
+            let seed = self.options.seed.wrapping_add(number).wrapping_add(1);
             self.checker.fill(call, seed, buffers);
             self.communicator.prepare(call, buffers)?().map_err(|error| lone(&error))?;
             if let Some((rank, element)) = self.options.inject_wrong
@@ -232,22 +266,13 @@ impl Session<'_> {
                 self.checker.corrupt(call, element, buffers);
             }
             let checked = self.checker.check(call, seed, output_at, buffers);
+            let wrong = self.world.all_sum(checked.wrong);
             // As nccl-tests: the first check that fails anywhere is the last.
-            if self.world.all_sum(checked.wrong) > 0 {
-                return Ok(Some(checked));
+            if wrong > 0 {
+                return Ok(Some((checked, wrong)));
             }
         }
-        Ok(Some(Checked::default()))
-    }
-
-    /// Rows of the whole run; `None` where it has no end.
-    fn rows_in_all(&self) -> Option<u64> {
-        let o = &self.options;
-        let lines = o.sweep.sizes().count()
-            * o.dtypes.len()
-            * o.redops().len()
-            * o.roots(self.world.size()).len();
-        (o.cycles > 0).then(|| lines as u64 * o.cycles * o.placements().count() as u64)
+        Ok(Some((Checked::default(), 0)))
     }
 
     /// Ends the run: every rank's losses come together, and the run is complete.

@@ -53,7 +53,7 @@ impl fmt::Display for Threshold {
 }
 
 impl Threshold {
-    /// In nanoseconds, given the median so far.
+    /// In nanoseconds, given the median so far of the time of an iteration.
     pub fn ns(self, median_ns: u64) -> u64 {
         match self {
             Threshold::Absolute(ns) => ns,

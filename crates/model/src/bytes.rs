@@ -26,7 +26,7 @@ pub struct Bytes(pub u64);
 /// Why a text is no size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` is not a size: write a number of bytes, or one with K, M or G, such as 8, 64K or 1G"
+    "`{text}` is not a size: write a number of bytes, or one with K, M, G or T, such as 8, 64K or 1G"
 )]
 pub struct ParseBytesError {
     text: String,
@@ -44,7 +44,10 @@ impl FromStr for Bytes {
             trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
         let (number, unit) = trimmed.split_at(digits);
         let unit = unit.trim().to_ascii_uppercase();
-        let unit = unit.strip_suffix("IB").or_else(|| unit.strip_suffix('B')).unwrap_or(&unit);
+        let unit = match unit.strip_suffix("IB") {
+            Some(prefix) if !prefix.is_empty() => prefix,
+            _ => unit.strip_suffix('B').unwrap_or(&unit),
+        };
         let scale = match unit {
             "" => 1,
             _ => UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(error)?.1,
@@ -91,7 +94,7 @@ mod tests {
 
     #[test]
     fn refuses_what_is_no_size() {
-        for text in ["", "K", "-8", "8X", "1e3", "8 8", "99999999999G", "1..5M", "nan"] {
+        for text in ["", "K", "-8", "8X", "8iB", "1e3", "8 8", "99999999999G", "1..5M", "nan"] {
             assert!(text.parse::<Bytes>().is_err(), "{text}");
         }
     }

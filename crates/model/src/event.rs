@@ -14,13 +14,15 @@ pub struct Event {
     /// When the first rank entered, in nanoseconds since the run's start on rank 0's clock; `null`
     /// where the ranks' clocks are not on one line.
     pub at_ns: Option<u64>,
-    /// Longest time inside, in microseconds.
+    /// Longest time inside, in microseconds, of the whole iteration: of all its messages (`-m`,
+    /// `pingpong`), where a row's times are of one.
     pub time_us: f64,
     /// The threshold it passed, in microseconds.
     pub threshold_us: f64,
     /// The rank that was inside longest: it waited. Never the suspect.
     pub slowest: SlowRank,
-    /// The rank that entered last: the one the others waited for; `null` where the clocks cannot tell.
+    /// The rank that entered last; `null` where the clocks cannot tell. In a collective that
+    /// synchronises its ranks it is the one the others waited for.
     pub last_in: Option<LateRank>,
 }
 

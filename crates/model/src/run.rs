@@ -149,7 +149,7 @@ pub struct Settings {
     pub warmup_iters: u64,
     /// Checked runs a row (`-c`).
     pub checks: u64,
-    /// `none` or `barrier`.
+    /// `none`, `barrier`, or `barrier-timed` (`-z 1`).
     pub sync: String,
     /// Which ranks' mean time the table shows: `rank0`, `avg`, `min` or `max` (`-a`).
     pub average: String,
@@ -241,9 +241,10 @@ pub struct Row {
     pub wrong: Option<u64>,
     /// The first wrong element.
     pub first_wrong: Option<Wrong>,
-    /// Who was inside longest, by share of iterations, largest first, at most 16: they waited.
+    /// Who was inside longest, by share of iterations, largest first, at most 64: they waited.
     pub slowest: Vec<Share>,
-    /// Who entered last, likewise: they were waited for. Empty where the clocks cannot tell.
+    /// Who entered last, likewise. Empty where the clocks cannot tell. In a collective that
+    /// synchronises its ranks, or with a barrier between iterations, they were waited for.
     pub last_in: Vec<Share>,
     /// Jitter events; `null` where no threshold was set.
     pub events: Option<u64>,

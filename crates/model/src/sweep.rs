@@ -70,6 +70,22 @@ impl Sweep {
         self.step
     }
 
+    /// The largest size of the sweep, which may lie below its upper bound.
+    pub fn last(&self) -> Bytes {
+        match self.step {
+            Step::Factor(_) => self.sizes().last().unwrap_or(self.min),
+            Step::Bytes(step) => Bytes(self.min.0 + (self.max.0 - self.min.0) / step.0 * step.0),
+        }
+    }
+
+    /// Number of sizes.
+    pub fn count(&self) -> u64 {
+        match self.step {
+            Step::Factor(_) => self.sizes().count() as u64,
+            Step::Bytes(step) => ((self.max.0 - self.min.0) / step.0).saturating_add(1),
+        }
+    }
+
     /// The sizes, ascending.
     pub fn sizes(&self) -> impl Iterator<Item = Bytes> + use<> {
         let Sweep { min, max, step } = *self;
@@ -124,6 +140,15 @@ mod tests {
             prop_assert!(all.windows(2).all(|w| w[1] == w[0] * factor));
             prop_assert!(all.iter().all(|s| *s <= min + span));
             prop_assert!(all[all.len() - 1] * factor > min + span);
+        }
+
+        #[test]
+        fn last_and_count_are_those_of_the_sizes(min in 1_u64..5000, span in 0_u64..5000, step in 2_u64..700) {
+            for step in [Step::Factor(step), Step::Bytes(Bytes(step))] {
+                let sweep = Sweep::new(Bytes(min), Bytes(min + span), step).unwrap();
+                prop_assert_eq!(Some(sweep.last()), sweep.sizes().last());
+                prop_assert_eq!(sweep.count(), sweep.sizes().count() as u64);
+            }
         }
     }
 }

@@ -159,11 +159,29 @@ impl Clock {
         anchor(self.source)
     }
 
+    /// The moment from which the clock counts.
+    pub fn start_anchor(&self) -> Anchor {
+        self.start
+    }
+
+    /// Counts from another process's start, so that both convert the same reading to the same time:
+    /// for ranks of one host, which read the same counter.
+    pub fn count_from(&mut self, start: Anchor) {
+        self.start = start;
+    }
+
+    /// Length of a stretch of readings, in nanoseconds.
+    pub fn elapsed_ns(&self, ticks: u64) -> u64 {
+        let anchor = self.anchor();
+        let to_ns = self.converter(anchor);
+        to_ns(anchor.ticks) - to_ns(anchor.ticks.saturating_sub(ticks))
+    }
+
     /// Readings to nanoseconds of `CLOCK_MONOTONIC`, right near `anchor` (to some 20 ns, plus what
     /// the kernel's slewing of at most 500 parts in a million adds with distance).
     pub fn converter(&self, anchor: Anchor) -> impl Fn(u64) -> u64 + use<> {
-        let ticks = (anchor.ticks - self.start.ticks).max(1) as f64;
-        let ns_per_tick = (anchor.ns - self.start.ns) as f64 / ticks;
+        let ticks = anchor.ticks.saturating_sub(self.start.ticks).max(1) as f64;
+        let ns_per_tick = anchor.ns.saturating_sub(self.start.ns) as f64 / ticks;
         let tsc = self.source == Source::Tsc;
         move |reading| {
             if !tsc {

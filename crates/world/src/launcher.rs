@@ -44,14 +44,25 @@ impl Launcher {
 
     /// Why a world of one cannot be what the user meant: the launcher started several.
     pub fn explain_lone_world(&self, library: &str) -> Option<String> {
+        let remedy = match self.name {
+            "Slurm" => {
+                "let srun speak this MPI's own protocol: srun --mpi=pmix or --mpi=pmi2 (srun --mpi=list \
+                        shows them), or start it with this MPI's own mpirun"
+            }
+            "MPICH" => {
+                "start it with its own MPI's mpirun, or build it for this one: MPICC=mpicc.mpich cargo \
+                        build --release -p hpcbench --target-dir target/mpich"
+            }
+            _ => {
+                "start it with its own MPI's mpirun, or build it for this one: MPICC=mpicc.openmpi cargo \
+                  build --release -p hpcbench --target-dir target/openmpi"
+            }
+        };
         (self.size > 1).then(|| {
             format!(
                 "{} started {} processes, but to each of them the world has one rank: this hpcbench was built for \
-                 another MPI ({library}). Start it with that MPI's own mpirun, or build it for this one: \
-                 MPICC={} cargo build --release -p hpcbench --target-dir target/other-mpi",
-                self.name,
-                self.size,
-                if self.name == "MPICH" { "mpicc.mpich" } else { "mpicc.openmpi" },
+                 {library}, which the launcher does not know. Do this: {remedy}",
+                self.name, self.size,
             )
         })
     }

@@ -46,20 +46,23 @@ pub fn watch(
     let started = Instant::now();
     std::thread::Builder::new().name("watchdog".to_owned()).spawn(move || {
         let mut mark = progress.mark();
-        let mut moved = Instant::now();
+        let (mut looked, mut waited) = (Instant::now(), Duration::ZERO);
         loop {
             std::thread::sleep(pause);
+            // Where this process was stopped or frozen meanwhile, so was what it watches.
+            waited += looked.elapsed().min(pause * 2);
+            looked = Instant::now();
             let now = progress.mark();
             if now != mark {
-                (mark, moved) = (now, Instant::now());
+                (mark, waited) = (now, Duration::ZERO);
             }
             if let Some(total) = limits.total.filter(|total| started.elapsed() >= *total) {
                 return then(Alarm::Total(total));
             }
-            if limits.stall.is_some_and(|stall| moved.elapsed() >= stall) {
+            if limits.stall.is_some_and(|stall| waited >= stall) {
                 let (phase, row) = progress.place();
                 let iterations = progress.iterations();
-                return then(Alarm::Stall { waited: moved.elapsed(), phase, row, iterations });
+                return then(Alarm::Stall { waited, phase, row, iterations });
             }
         }
     })?;

@@ -58,7 +58,8 @@ impl World {
         let facts = HostFacts::read();
         let mut world =
             World { comm, rank, launcher, facts, members: Vec::new(), _universe: universe };
-        let hosts = world.all_gather_text(&format!("{} {}", std::process::id(), world.facts.name));
+        let own = format!("{} {} {}", std::process::id(), world.facts.identity, world.facts.name);
+        let hosts = world.all_gather_text(&own);
         world.members = members(&hosts);
         Ok(world)
     }
@@ -227,13 +228,27 @@ impl World {
     }
 }
 
-/// Members from each rank's `PID HOST`.
+/// Members from each rank's `PID IDENTITY HOST`. Of hosts with the same name, such as `localhost`,
+/// the second is shown as `localhost~2`.
 fn members(texts: &[String]) -> Vec<Member> {
     let mut members: Vec<Member> = Vec::with_capacity(texts.len());
+    let mut seen: Vec<(&str, &str, String)> = Vec::new();
     for text in texts {
-        let (pid, host) = text.split_once(' ').unwrap_or(("0", text));
+        let mut words = text.splitn(3, ' ');
+        let mut word = || words.next().unwrap_or_default();
+        let (pid, identity, name) = (word(), word(), word());
+        let known = seen
+            .iter()
+            .find(|host| (host.0, host.1) == (identity, name))
+            .map(|host| host.2.clone());
+        let host = known.unwrap_or_else(|| {
+            let same = seen.iter().filter(|host| host.1 == name).count();
+            let shown = if same == 0 { name.to_owned() } else { format!("{name}~{}", same + 1) };
+            seen.push((identity, name, shown.clone()));
+            shown
+        });
         let local_rank = members.iter().filter(|member| member.host == host).count();
-        members.push(Member { host: host.to_owned(), local_rank, pid: pid.parse().unwrap_or(0) });
+        members.push(Member { host, local_rank, pid: pid.parse().unwrap_or(0) });
     }
     members
 }
@@ -244,9 +259,16 @@ mod tests {
 
     #[test]
     fn local_ranks_count_up_on_each_host() {
-        let texts = ["10 h0", "11 h1", "12 h0", "13 h1"].map(str::to_owned);
+        let texts = ["10 a h0", "11 b h1", "12 a h0", "13 b h1"].map(str::to_owned);
         let members = members(&texts);
         assert_eq!(members.iter().map(|m| m.local_rank).collect::<Vec<_>>(), [0, 0, 1, 1]);
         assert_eq!(members[2], Member { host: "h0".to_owned(), local_rank: 1, pid: 12 });
+    }
+
+    #[test]
+    fn hosts_of_one_name_are_told_apart() {
+        let texts = ["1 a localhost", "2 b localhost", "3 a localhost"].map(str::to_owned);
+        let hosts: Vec<String> = members(&texts).into_iter().map(|member| member.host).collect();
+        assert_eq!(hosts, ["localhost", "localhost~2", "localhost"]);
     }
 }

@@ -77,7 +77,8 @@ impl Communicator for Mpi<'_> {
     /// so a derived type cannot carry them (MPI 3.1, 5.9.2), and several calls would be another
     /// measurement.
     fn refuses(&self, call: &Call) -> Option<String> {
-        let elements = call.layout.param;
+        // A reduce-scatter reduces every rank's part, and Open MPI counts all of them in one C int.
+        let elements = call.layout.send;
         let too_many = call.collective.reduces && c_int::try_from(elements).is_err();
         too_many.then(|| {
             format!(
@@ -109,9 +110,10 @@ impl Communicator for Mpi<'_> {
             "pingpong" => pingpong::prepare(arguments, call.exchange),
             other => return Err(Failure::usage(format!("{other} does not run over MPI"))),
         }?;
-        let gets_result = call.collective.name != "reduce" || self.world.rank() == call.root;
-        if call.redop == Some(RedOp::Avg) && gets_result {
-            return Ok(divide::after(run, call, self.output_at(call), self.world.size(), buffers));
+        let (rank, ranks) = (self.world.rank(), self.world.size());
+        let result = (call.collective.expected)(rank, ranks, call.root, &call.layout);
+        if call.redop == Some(RedOp::Avg) && !result.is_empty() {
+            return Ok(divide::after(run, call, self.output_at(call), ranks, buffers));
         }
         Ok(run)
     }

@@ -3,9 +3,10 @@ use super::*;
 /// Every rank ends with all inputs, in rank order.
 pub(super) const ALLGATHER: Collective = Collective {
     name: "allgather",
-    about: "every rank gets every rank's data",
     reduces: false,
     rooted: false,
+    synchronises: true,
+    paired: false,
     in_place: InPlace::Checked,
     layout: |count, element_bytes, ranks| {
         let base = share(count, element_bytes, ranks);

@@ -3,9 +3,10 @@ use super::*;
 /// Every rank ends with the reduction of all inputs.
 pub(super) const ALLREDUCE: Collective = Collective {
     name: "allreduce",
-    about: "every rank gets the reduction of all ranks' data",
     reduces: true,
     rooted: false,
+    synchronises: true,
+    paired: false,
     in_place: InPlace::Checked,
     layout: |count, _, _| Layout {
         send: count,

@@ -3,9 +3,10 @@ use super::*;
 /// Rank r ends with the r-th part of every rank's input, in rank order.
 pub(super) const ALLTOALL: Collective = Collective {
     name: "alltoall",
-    about: "every rank sends a part of its data to every rank",
     reduces: false,
     rooted: false,
+    synchronises: true,
+    paired: false,
     in_place: InPlace::Unchecked,
     layout: |count, element_bytes, ranks| {
         let param = share(count, element_bytes, ranks);

@@ -3,9 +3,10 @@ use super::*;
 /// Every rank ends with the root's input.
 pub(super) const BROADCAST: Collective = Collective {
     name: "broadcast",
-    about: "every rank gets the root's data",
     reduces: false,
     rooted: true,
+    synchronises: false,
+    paired: false,
     in_place: InPlace::Checked,
     layout: |count, _, _| Layout {
         send: count,

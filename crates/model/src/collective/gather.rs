@@ -3,9 +3,10 @@ use super::*;
 /// The root ends with all inputs, in rank order.
 pub(super) const GATHER: Collective = Collective {
     name: "gather",
-    about: "the root gets every rank's data",
     reduces: false,
     rooted: true,
+    synchronises: false,
+    paired: false,
     in_place: InPlace::Checked,
     layout: |count, element_bytes, ranks| {
         let base = share(count, element_bytes, ranks);

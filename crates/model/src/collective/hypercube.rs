@@ -3,9 +3,10 @@ use super::*;
 /// An allgather by exchanges along each dimension of a hypercube.
 pub(super) const HYPERCUBE: Collective = Collective {
     name: "hypercube",
-    about: "an allgather by pairwise exchanges along a hypercube's dimensions (2^k ranks)",
     reduces: false,
     rooted: false,
+    synchronises: true,
+    paired: false,
     in_place: InPlace::Checked,
     layout: |count, element_bytes, ranks| {
         let base = share(count, element_bytes, ranks);

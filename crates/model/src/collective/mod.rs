@@ -23,12 +23,15 @@ pub use pingpong::peer as pingpong_peer;
 pub struct Collective {
     /// The subcommand, and `op` in files.
     pub name: &'static str,
-    /// One line for `--help`.
-    pub about: &'static str,
     /// Whether elements are combined (`-o` means something).
     pub reduces: bool,
     /// Whether one rank is special (`-r` means something).
     pub rooted: bool,
+    /// Whether no rank can leave before every rank has entered, so that whoever enters last is waited
+    /// for by all.
+    pub synchronises: bool,
+    /// Whether pairs of ranks play to and fro: a run is then a round trip of two messages, or a window.
+    pub paired: bool,
     /// What running it in place means.
     pub in_place: InPlace,
     /// Elements asked for, bytes an element, ranks → who needs how much.

@@ -3,9 +3,10 @@ use super::*;
 /// Pairs of ranks send a message to and fro.
 pub(super) const PINGPONG: Collective = Collective {
     name: "pingpong",
-    about: "pairs of ranks send a message to and fro: latency, or bandwidth with --window",
     reduces: false,
     rooted: false,
+    synchronises: false,
+    paired: true,
     in_place: InPlace::Absent,
     layout: |count, _, _| Layout {
         send: count,

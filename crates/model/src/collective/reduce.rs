@@ -3,9 +3,10 @@ use super::*;
 /// The root ends with the reduction of all inputs.
 pub(super) const REDUCE: Collective = Collective {
     name: "reduce",
-    about: "the root gets the reduction of all ranks' data",
     reduces: true,
     rooted: true,
+    synchronises: false,
+    paired: false,
     in_place: InPlace::Checked,
     layout: |count, _, _| Layout {
         send: count,

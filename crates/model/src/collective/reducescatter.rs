@@ -3,9 +3,10 @@ use super::*;
 /// Rank r ends with the r-th part of the reduction.
 pub(super) const REDUCESCATTER: Collective = Collective {
     name: "reducescatter",
-    about: "every rank gets its part of the reduction of all ranks' data",
     reduces: true,
     rooted: false,
+    synchronises: true,
+    paired: false,
     in_place: InPlace::Checked,
     layout: |count, element_bytes, ranks| {
         let base = share(count, element_bytes, ranks);

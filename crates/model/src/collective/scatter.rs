@@ -3,9 +3,10 @@ use super::*;
 /// Rank r ends with the r-th part of the root's input.
 pub(super) const SCATTER: Collective = Collective {
     name: "scatter",
-    about: "every rank gets its part of the root's data",
     reduces: false,
     rooted: true,
+    synchronises: false,
+    paired: false,
     in_place: InPlace::Checked,
     layout: |count, element_bytes, ranks| {
         let base = share(count, element_bytes, ranks);

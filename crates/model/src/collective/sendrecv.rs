@@ -3,9 +3,10 @@ use super::*;
 /// Rank r sends to r+1 and receives from r−1, around the ring.
 pub(super) const SENDRECV: Collective = Collective {
     name: "sendrecv",
-    about: "every rank sends to the next and receives from the one before, around a ring",
     reduces: false,
     rooted: false,
+    synchronises: false,
+    paired: false,
     in_place: InPlace::Unchecked,
     layout: |count, _, _| Layout {
         send: count,
