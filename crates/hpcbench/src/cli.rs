@@ -311,7 +311,7 @@ Exit codes:
         pub time_budget: Option<String>,
 
         /// In place of -n: measure each row until the 95% interval of its median is this narrow
-        /// (half its width): 1%
+        /// (half its width), at most 30 s or --time-budget: 1%
         #[arg(long, value_name = "PERCENT", help_heading = ITERATIONS)]
         pub precision: Option<String>,
 

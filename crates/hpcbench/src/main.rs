@@ -20,6 +20,8 @@ use clap::Parser;
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
+    #[cfg(feature = "run")]
+    end_on_panic();
     let parsed = Cli::try_parse();
     #[cfg(feature = "run")]
     {
@@ -38,4 +40,15 @@ fn main() -> ExitCode {
             ExitCode::from(error.exit_code() as u8)
         }
     }
+}
+
+/// A defect of ours must not leave the other ranks waiting: unwinding would end in MPI_Finalize, which
+/// waits for them.
+#[cfg(feature = "run")]
+fn end_on_panic() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        hpcbench_world::exit_now(1);
+    }));
 }

@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use crate::cli::{Cli, Command, Measure};
 use crate::screen::Screen;
 use crate::settings::{Decided, decide};
-use crate::watch;
+use crate::watch::{self, say};
 
 /// How long ranks with nothing to say wait for the one that has, where they cannot meet over MPI.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -43,7 +43,7 @@ pub fn main(parsed: Result<Cli, clap::Error>) -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             if world.is_first() {
-                eprintln!("hpcbench: {}", failure.message);
+                say(&failure.message);
             }
             world.barrier();
             ExitCode::from(failure.code)
@@ -57,7 +57,7 @@ fn alone(failure: &Failure) -> ExitCode {
     if failure.message.is_empty() {
         std::thread::sleep(LAST_WORDS);
     } else {
-        eprintln!("hpcbench: {}", failure.message);
+        say(&failure.message);
     }
     ExitCode::from(failure.code)
 }
@@ -67,7 +67,9 @@ fn alone(failure: &Failure) -> ExitCode {
 fn run(world: &World, parsed: Result<Cli, clap::Error>, clock: Clock) -> Result<u8, Failure> {
     let version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("HPCBENCH_COMMIT"), ")");
     world.same_everywhere("version of hpcbench", version)?;
-    let words: Vec<String> = std::env::args().skip(1).collect();
+    world.same_everywhere("build of hpcbench", &build())?;
+    let lossy = |word: OsString| word.to_string_lossy().into_owned();
+    let words: Vec<String> = std::env::args_os().skip(1).map(lossy).collect();
     world.same_everywhere("options", &words.join(" "))?;
     let measure = world.agree(measuring(parsed))?;
     let decided = world.agree(decide(&measure))?;
@@ -76,7 +78,7 @@ fn run(world: &World, parsed: Result<Cli, clap::Error>, clock: Clock) -> Result<
     let (_, options, _) = measure.parts();
     let dir = options.out.clone().unwrap_or_else(|| default_dir(&run.op, started, &run.id));
     let Decided { options: measured, limits, built_in, look, .. } = decided;
-    let communicator = Rc::new(Mpi::new(world)?);
+    let communicator = Rc::new(world.agree(Mpi::new(world))?);
     check(world, &*communicator, &measured)?;
     let opened = world.is_first().then(|| {
         Screen::new(&look, &dir, options.nccl_json.as_deref(), note(world, built_in)).map_err(
@@ -99,15 +101,23 @@ fn run(world: &World, parsed: Result<Cli, clap::Error>, clock: Clock) -> Result<
     match sweep(&mut session, observer) {
         Ok(end) => Ok(code(world, &end, screen.as_ref())),
         Err(failure) => {
-            eprintln!(
-                "hpcbench: rank {} on {}: {}",
-                world.rank(),
-                world.facts().name,
-                failure.message
-            );
+            let saved = session.shared().failed();
+            // Where the same call failed on every rank, rank 0 alone speaks.
+            if !world.is_first() {
+                std::thread::sleep(LAST_WORDS);
+            }
+            let (rank, host) = (world.rank(), &world.member(world.rank()).host);
+            let saved = saved.map_or(String::new(), |saved| format!(". {saved}"));
+            say(&format!("rank {rank} on {host}: {}{saved}", failure.message));
             exit_now(i32::from(failure.code));
         }
     }
+}
+
+/// A checksum of the program's file: builds of one version may still differ.
+fn build() -> String {
+    let program = std::fs::read("/proc/self/exe").unwrap_or_default();
+    format!("{:08x}", crc32fast::hash(&program))
 }
 
 fn measuring(parsed: Result<Cli, clap::Error>) -> Result<Measure, Failure> {
@@ -218,12 +228,12 @@ fn code(world: &World, end: &End, screen: Option<&Screen>) -> u8 {
     let mut code = [0_u64];
     if let Some(screen) = screen {
         for loss in &end.losses {
-            eprintln!(
-                "hpcbench: {} records of {} of rank {} could not be kept: {}",
+            say(&format!(
+                "{} records of {} of rank {} could not be kept: {}",
                 loss.count, loss.what, loss.rank, loss.why
-            );
+            ));
         }
-        screen.failures.iter().for_each(|failure| eprintln!("hpcbench: {failure}"));
+        screen.failures.iter().for_each(|failure| say(failure));
         code[0] = match () {
             () if end.wrong > 0 => 3,
             () if !end.losses.is_empty() || !screen.failures.is_empty() => 1,

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use hpcbench_measure::{Measured, Observer};
 use hpcbench_model::Run;
@@ -66,7 +65,13 @@ impl Screen {
             to: Box::new(io::stdout()),
             works: true,
         }];
-        let mut note = note.filter(|_| look.format == Format::Table);
+        let mut note = note;
+        if look.format != Format::Table
+            && let Some(note) = note.take()
+        {
+            // Standard output is for a program to read.
+            let _ = writeln!(io::stderr(), "{note}");
+        }
         if let Some(path) = nccl_json {
             let (path, file) = new_file(path)?;
             if look.format == Format::Table {
@@ -198,6 +203,5 @@ fn progress_bar() -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} rows, {elapsed}, {msg}");
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.enable_steady_tick(Duration::from_millis(500));
     bar
 }

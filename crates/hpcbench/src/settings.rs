@@ -72,6 +72,7 @@ pub fn decide(measure: &Measure) -> Result<Decided, Failure> {
         _ => Err(Failure::usage(format!("{option} {value}: write 0 or 1"))),
     };
     let per_iteration = switch("-I", o.per_iter)?;
+    refuse_pointless(o, per_iteration)?;
     let options = Measured {
         collective,
         exchange: exchange(pingpong),
@@ -88,8 +89,8 @@ pub fn decide(measure: &Measure) -> Result<Decided, Failure> {
         cycles: o.cycles,
         iterations,
         agg_iters: at_least_one("-m", o.agg_iters)?,
-        warmup_iters: o.warmup_iters.unwrap_or(default_warmup),
-        checks: o.checks,
+        warmup_iters: at_most("-w", o.warmup_iters.unwrap_or(default_warmup))?,
+        checks: at_most("-c", o.checks)?,
         sync: sync(o)?,
         average: average(o.average)?,
         threshold: o.threshold,
@@ -109,6 +110,9 @@ pub fn decide(measure: &Measure) -> Result<Decided, Failure> {
         return Err(Failure::usage(format!(
             "{name} has no in-place form: leave --placement in out"
         )));
+    }
+    if let Some(dir) = o.out.as_ref().filter(|dir| dir.to_str().is_none()) {
+        return Err(Failure::usage(format!("--out {}: name a directory in UTF-8", dir.display())));
     }
     Ok(Decided {
         settings: settings(o, &options)?,
@@ -237,11 +241,23 @@ fn average(number: u64) -> Result<Average, Failure> {
     })
 }
 
+/// Largest number of iterations, calls or checks: far beyond use, and safe to multiply.
+const MOST: u64 = 1 << 30;
+
 fn at_least_one(option: &str, number: u64) -> Result<u64, Failure> {
-    if number > 0 {
+    if number == 0 {
+        return Err(Failure::usage(format!("{option} 0 measures nothing: write 1 or more")));
+    }
+    at_most(option, number)
+}
+
+fn at_most(option: &str, number: u64) -> Result<u64, Failure> {
+    if number <= MOST {
         Ok(number)
     } else {
-        Err(Failure::usage(format!("{option} 0 measures nothing: write 1 or more")))
+        Err(Failure::usage(format!(
+            "{option} {number}: write at most {MOST}, or run longer with -N"
+        )))
     }
 }
 
@@ -318,6 +334,27 @@ fn settings(o: &Options, options: &Measured) -> Result<Settings, Failure> {
         two_way: options.exchange.two_way,
         raw_cap: o.raw_cap,
     })
+}
+
+/// Options that would change nothing.
+fn refuse_pointless(o: &Options, per_iteration: bool) -> Result<(), Failure> {
+    let usage = |text: String| Err(Failure::usage(text));
+    if o.per_iter_skip > 0 && !per_iteration {
+        return usage(format!(
+            "-K {}: it skips iterations of -I's columns: add -I 1",
+            o.per_iter_skip
+        ));
+    }
+    if o.iters.is_some_and(|iters| o.per_iter_skip >= iters) {
+        return usage(format!("-K {} leaves none of -n's iterations: skip fewer", o.per_iter_skip));
+    }
+    let table_only = [("--wide", o.wide), ("-S 1", o.timestamps == 1)];
+    match table_only.iter().find(|(_, given)| *given && o.format != Format::Table) {
+        Some((option, _)) => {
+            usage(format!("{option} changes the table only: leave it or --format out"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Options of nccl-tests' that need GPUs: harmless at their defaults, refused otherwise.

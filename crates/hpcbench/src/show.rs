@@ -1,12 +1,13 @@
 //! `hpcbench show`: a recorded run, printed again.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use hpcbench_model::{Histogram, Row, Run};
 use hpcbench_report::{RowPair, RowView, TableOptions};
-use hpcbench_store::{HistogramKey, HistogramKind, RunDir};
+use hpcbench_store::{HistogramKind, RunDir};
 use jiff::Timestamp;
 
 use crate::cli::Show;
@@ -17,7 +18,7 @@ pub fn main(arguments: &Show) -> ExitCode {
     match show(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("hpcbench: {error}");
+            let _ = writeln!(io::stderr(), "hpcbench: {error}");
             ExitCode::from(1)
         }
     }
@@ -26,7 +27,8 @@ pub fn main(arguments: &Show) -> ExitCode {
 fn show(arguments: &Show) -> Result<(), Box<dyn Error>> {
     let dir = RunDir::open(&arguments.run)?;
     let run = dir.run();
-    let slowest = run.rows.iter().map(|row| histogram(&dir, row)).collect::<Result<Vec<_>, _>>()?;
+    let slowest = slowest(&dir)?;
+    let unknown = Histogram::new();
     let options = TableOptions {
         wide: arguments.wide,
         run_dir: Some(dir.dir().display().to_string()),
@@ -38,7 +40,11 @@ fn show(arguments: &Show) -> Result<(), Box<dyn Error>> {
     let finished: Timestamp = run.ended.as_ref().unwrap_or(&run.started).parse()?;
     for (out_of_place, in_place) in pairs(&run.rows) {
         let view = |at: Option<usize>| {
-            at.map(|at| RowView { row: &run.rows[at], slowest: &slowest[at], per_iter_us: None })
+            at.map(|at| {
+                let row = &run.rows[at];
+                let slowest = slowest.get(&row.id).unwrap_or(&unknown);
+                RowView { row, slowest, per_iter_us: None }
+            })
         };
         let pair = RowPair { out_of_place: view(out_of_place), in_place: view(in_place), finished };
         exporter.pair(run, &pair, &mut out)?;
@@ -47,10 +53,11 @@ fn show(arguments: &Show) -> Result<(), Box<dyn Error>> {
     Ok(out.flush()?)
 }
 
-/// The row's longest times inside; empty where they were lost.
-fn histogram(dir: &RunDir, row: &Row) -> Result<Histogram, Box<dyn Error>> {
-    let key = HistogramKey { row: row.id, kind: HistogramKind::Slowest, rank: None };
-    Ok(dir.histogram(key)?.unwrap_or_default())
+/// Each row's longest times inside, as far as they were kept and can be read.
+fn slowest(dir: &RunDir) -> Result<BTreeMap<u32, Histogram>, Box<dyn Error>> {
+    let entries = dir.histograms()?.filter_map(Result::ok);
+    let slowest = entries.filter(|entry| entry.key.kind == HistogramKind::Slowest);
+    Ok(slowest.filter_map(|entry| Some((entry.key.row, entry.decode().ok()?))).collect())
 }
 
 /// Indices of rows that make one line of the table: out of place and, right after it, in place.

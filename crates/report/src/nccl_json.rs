@@ -219,7 +219,7 @@ impl NcclJson {
             aggregated_iterations: run.settings.agg_iters,
             validation: run.settings.checks,
             graph: 0,
-            blocking_collectives: boolean(false),
+            blocking_collectives: boolean(run.settings.sync != "none"),
             per_iter_timing: boolean(self.options.per_iter_skip.is_some()),
             per_iter_skip: self.options.per_iter_skip.unwrap_or(0),
             parallel_init: boolean(false),

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use hpcbench_model::{ClockScope, Finding, Row, Run, Wrong};
+use hpcbench_model::{ClockScope, Finding, Row, Run, Wrong, collective};
 
 use super::header::counted;
 use super::{TableOptions, who, write_line};
@@ -83,6 +83,11 @@ fn waited_for(run: &Run) -> Option<String> {
         return Some(field("Last to enter", why));
     }
     let text = who::stands_out(&run.world, &run.rows, |row| &row.last_in)?;
+    // Elsewhere ranks may lag behind with nobody waiting for them.
+    let synchronises = collective::by_name(&run.op).is_some_and(|op| op.synchronises);
+    if !synchronises && run.settings.sync == "none" {
+        return None;
+    }
     Some(field("Last to enter", &format!("{text} - they were waited for")))
 }
 

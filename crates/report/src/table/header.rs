@@ -166,6 +166,7 @@ fn time(run: &Run, options: &TableOptions) -> String {
     };
     let what = match run.settings.sync.as_str() {
         "barrier" => "mean time inside, a barrier before each iteration (--sync barrier)",
+        "barrier-timed" => "elapsed / iterations, with the barrier after each call (-z 1)",
         _ => "elapsed / iterations, back to back (--sync none)",
     };
     let zone = if options.timestamps { "; timestamps are UTC" } else { "" };
