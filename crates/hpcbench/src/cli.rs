@@ -86,24 +86,34 @@ mod run {
     #[derive(Clone, Debug, Subcommand)]
     pub enum Measure {
         /// Every rank gets the reduction of all ranks' data
+        #[command(aliases = ["all_reduce", "all_reduce_perf"])]
         Allreduce(Options),
         /// Every rank gets every rank's data
+        #[command(aliases = ["all_gather", "all_gather_perf"])]
         Allgather(Options),
         /// Every rank gets its part of the reduction of all ranks' data
+        #[command(aliases = ["reduce_scatter", "reduce_scatter_perf"])]
         Reducescatter(Options),
         /// Every rank sends a part of its data to every rank
+        #[command(alias = "alltoall_perf")]
         Alltoall(Options),
         /// Every rank gets the root's data
+        #[command(alias = "broadcast_perf")]
         Broadcast(Options),
         /// The root gets the reduction of all ranks' data
+        #[command(alias = "reduce_perf")]
         Reduce(Options),
         /// The root gets every rank's data
+        #[command(alias = "gather_perf")]
         Gather(Options),
         /// Every rank gets its part of the root's data
+        #[command(alias = "scatter_perf")]
         Scatter(Options),
         /// Every rank sends to the next and receives from the one before, around a ring
+        #[command(alias = "sendrecv_perf")]
         Sendrecv(Options),
         /// An allgather by pairwise exchanges along a hypercube's dimensions (2^k ranks)
+        #[command(alias = "hypercube_perf")]
         Hypercube(Options),
         /// Pairs of ranks (r and r + n/2) send a message to and fro: latency, or bandwidth with --window
         Pingpong(Pingpong),
@@ -201,7 +211,7 @@ only where at least 10 iterations lie beyond.
 Exit codes:
   0 fine                   1 could not run, or could not keep all it measured
   2 wrong command line     3 wrong data     4 bandwidth below NCCL_TESTS_MIN_BW
-  5 nothing moved for --stall-timeout, or a rank was lost     130 interrupted";
+  5 nothing moved for --stall-timeout     130 interrupted";
 
     #[derive(Clone, Debug, Args)]
     #[command(after_help = AFTER_HELP, args_override_self = true, infer_long_args = true)]
@@ -361,7 +371,7 @@ Exit codes:
         pub blocking: u64,
 
         /// Count iterations beyond this as jitter events: a time (82ms), or a multiple of the row's
-        /// median (3x)
+        /// median so far (3x)
         #[arg(long, value_name = "TIME|Nx", help_heading = TIME)]
         pub threshold: Option<Threshold>,
 

@@ -1,6 +1,7 @@
 //! The measuring subcommands: from a command line on every rank to an exit code.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;

@@ -349,6 +349,9 @@ fn refuse_pointless(o: &Options, per_iteration: bool) -> Result<(), Failure> {
         return usage(format!("-K {} leaves none of -n's iterations: skip fewer", o.per_iter_skip));
     }
     let table_only = [("--wide", o.wide), ("-S 1", o.timestamps == 1)];
+    if o.inject_wrong.is_some() && o.checks == 0 {
+        return usage("--inject-wrong needs a check: leave -c 0 out".to_owned());
+    }
     match table_only.iter().find(|(_, given)| *given && o.format != Format::Table) {
         Some((option, _)) => {
             usage(format!("{option} changes the table only: leave it or --format out"))
@@ -404,7 +407,8 @@ fn refuse_environment() -> Result<(), Failure> {
 }
 
 fn min_busbw() -> Result<Option<f64>, Failure> {
-    let Some(text) = std::env::var_os("NCCL_TESTS_MIN_BW") else { return Ok(None) };
+    let text = std::env::var_os("NCCL_TESTS_MIN_BW").filter(|text| !text.is_empty());
+    let Some(text) = text else { return Ok(None) };
     let number =
         text.to_str().and_then(|text| text.trim().parse::<f64>().ok()).filter(|n| n.is_finite());
     number.map(Some).ok_or_else(|| {

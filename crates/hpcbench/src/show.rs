@@ -27,7 +27,7 @@ pub fn main(arguments: &Show) -> ExitCode {
 fn show(arguments: &Show) -> Result<(), Box<dyn Error>> {
     let dir = RunDir::open(&arguments.run)?;
     let run = dir.run();
-    let slowest = slowest(&dir)?;
+    let slowest = slowest(&dir);
     let unknown = Histogram::new();
     let options = TableOptions {
         wide: arguments.wide,
@@ -53,11 +53,12 @@ fn show(arguments: &Show) -> Result<(), Box<dyn Error>> {
     Ok(out.flush()?)
 }
 
-/// Each row's longest times inside, as far as they were kept and can be read.
-fn slowest(dir: &RunDir) -> Result<BTreeMap<u32, Histogram>, Box<dyn Error>> {
-    let entries = dir.histograms()?.filter_map(Result::ok);
+/// Each row's longest times inside, as far as they were kept and can be read: without them tails that
+/// `run.json` does not have are shown as `-`.
+fn slowest(dir: &RunDir) -> BTreeMap<u32, Histogram> {
+    let entries = dir.histograms().into_iter().flatten().filter_map(Result::ok);
     let slowest = entries.filter(|entry| entry.key.kind == HistogramKind::Slowest);
-    Ok(slowest.filter_map(|entry| Some((entry.key.row, entry.decode().ok()?))).collect())
+    slowest.filter_map(|entry| Some((entry.key.row, entry.decode().ok()?))).collect()
 }
 
 /// Indices of rows that make one line of the table: out of place and, right after it, in place.

@@ -46,6 +46,8 @@ const MOST_PER_ITERATION: usize = 10_000_000;
 pub(crate) struct Accumulator {
     /// Time inside of this rank.
     pub(crate) inside: Histogram,
+    /// Shortest and longest time inside of this rank, which the histogram knows to three digits.
+    pub(crate) inside_ends: Ends,
     /// Elapsed time that the table's time is made of, in nanoseconds.
     pub(crate) elapsed_ns: f64,
     pub(crate) iterations: u64,
@@ -58,11 +60,42 @@ pub(crate) struct Accumulator {
     pub(crate) all: Overall,
 }
 
+/// The shortest and the longest of some times, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ends {
+    pub(crate) shortest: u64,
+    pub(crate) longest: u64,
+}
+
+impl Default for Ends {
+    fn default() -> Self {
+        Ends { shortest: u64::MAX, longest: 0 }
+    }
+}
+
+impl Ends {
+    fn take(&mut self, ns: u64) {
+        self.shortest = self.shortest.min(ns);
+        self.longest = self.longest.max(ns);
+    }
+
+    /// Those of all ranks, on rank 0. Collective.
+    pub(crate) fn of_all(self, world: &World) -> Ends {
+        let mut all = [0; 2];
+        world.reduce_max(&[self.longest, !self.shortest], &mut all);
+        Ends { longest: all[0], shortest: !all[1] }
+    }
+}
+
 /// What rank 0 learns from the element-wise maxima.
 #[derive(Debug, Default)]
 pub(crate) struct Overall {
     /// Longest time inside of each iteration, per message.
     pub(crate) slowest: Histogram,
+    /// Shortest and longest of them.
+    pub(crate) slowest_ends: Ends,
+    /// Time from the first entry to the last of each iteration; empty where clocks cannot tell.
+    pub(crate) skew: Histogram,
     /// How often each rank was inside longest.
     pub(crate) slow_counts: Vec<u64>,
     /// How often each rank entered last; empty where clocks cannot tell.
@@ -103,6 +136,7 @@ impl Accumulator {
         Accumulator {
             rule: Keys { ranks },
             inside: Histogram::new(),
+            inside_ends: Ends::default(),
             elapsed_ns: 0.0,
             iterations: 0,
             raw_dropped: 0,
@@ -117,10 +151,13 @@ impl Accumulator {
     pub(crate) fn begin_row(&mut self, common_clock: bool, per_iteration: bool) {
         let ranks = self.rule.ranks;
         self.inside.clear();
+        self.inside_ends = Ends::default();
         self.elapsed_ns = 0.0;
         self.iterations = 0;
         self.raw_dropped = 0;
         self.all.slowest.clear();
+        self.all.slowest_ends = Ends::default();
+        self.all.skew.clear();
         self.all.slow_counts = vec![0; ranks];
         self.all.late_counts = if common_clock { vec![0; ranks] } else { Vec::new() };
         self.all.events = 0;
@@ -143,7 +180,10 @@ impl Accumulator {
         }
         let inside =
             || entries_ns.iter().zip(exits_ns).map(|(entry, exit)| exit.saturating_sub(*entry));
-        inside().for_each(|ns| self.inside.record_ns(reading.per_message(ns)));
+        for ns in inside().map(|ns| reading.per_message(ns)) {
+            self.inside.record_ns(ns);
+            self.inside_ends.take(ns);
+        }
         let rule = self.rule;
         let iterations = || reading.first_iteration..;
         self.keys.extend(inside().zip(iterations()).map(|(ns, i)| rule.of(ns, rank, i)));
@@ -167,12 +207,18 @@ impl Accumulator {
         let count = self.keys.len() / reading.keys_per_iteration();
         let (slow, late) = (&self.reduced[..count], &self.reduced[count..]);
         for (key, iteration) in slow.iter().zip(reading.first_iteration..) {
-            self.all.slowest.record_ns(reading.per_message(rule.time(*key)));
+            let ns = reading.per_message(rule.time(*key));
+            self.all.slowest.record_ns(ns);
+            self.all.slowest_ends.take(ns);
             self.all.slow_counts[rule.rank(*key, iteration)] += 1;
         }
         if reading.common_clock {
-            for (key, iteration) in late[..count].iter().zip(reading.first_iteration..) {
-                self.all.late_counts[rule.rank(*key, iteration)] += 1;
+            let (late, first) = late.split_at(count);
+            for ((late, first), iteration) in late.iter().zip(first).zip(reading.first_iteration..)
+            {
+                self.all.late_counts[rule.rank(*late, iteration)] += 1;
+                let skew = rule.time(*late).saturating_sub(LONGEST - rule.time(*first));
+                self.all.skew.record_ns(skew);
             }
         }
         let us = |key: &u64| rule.time(*key) as f64 / reading.messages as f64 / 1e3;

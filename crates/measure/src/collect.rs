@@ -6,6 +6,7 @@ use hpcbench_collectives::Checked;
 use hpcbench_model::{Histogram, Row, Wrong};
 use hpcbench_store::{HistogramKey, HistogramKind, Interval};
 
+use crate::accumulate::Ends;
 use crate::observer::Measured;
 use crate::pace::Pace;
 use crate::row::{gbps, shares, tails_gbps, times_us};
@@ -53,6 +54,7 @@ impl Session<'_> {
         let means = world.gather_f64(if self.is_idle() { f64::NAN } else { mean });
         self.accumulator.raw_dropped += self.shared.sync_raw();
         let raw_dropped = world.all_sum(self.accumulator.raw_dropped);
+        let inside_ends = self.accumulator.inside_ends.of_all(world);
         let shared = Arc::clone(&self.shared);
         let mut inside = Histogram::new();
         let encoded = self.accumulator.inside.encode();
@@ -68,7 +70,7 @@ impl Session<'_> {
         let means = means?;
         let messages = self.messages(cell.call) as f64;
         let mean_us = self.options.average.of(&means) / messages / 1e3;
-        let row = self.summary(cell, id, pace, mean_us, &inside, wrong, raw_dropped);
+        let row = self.summary(cell, id, pace, mean_us, (&inside, inside_ends), wrong, raw_dropped);
         let all = &mut self.accumulator.all;
         let key = HistogramKey { row: id, kind: HistogramKind::Slowest, rank: None };
         if let Some(writer) = exclusive(&shared.writer).as_mut() {
@@ -90,7 +92,7 @@ impl Session<'_> {
         id: u32,
         pace: &Pace,
         mean_us: f64,
-        inside: &Histogram,
+        (inside, inside_ends): (&Histogram, Ends),
         wrong: Option<(u64, Option<Wrong>)>,
         raw_dropped: u64,
     ) -> Row {
@@ -99,7 +101,7 @@ impl Session<'_> {
         let all = &self.accumulator.all;
         let alg_bytes = call.algbw_bytes(ranks);
         let factor = (call.collective.busbw_factor)(ranks);
-        let time_us = times_us(&all.slowest, mean_us);
+        let time_us = times_us(&all.slowest, mean_us, all.slowest_ends);
         let (wrong, first_wrong) =
             wrong.map_or((None, None), |(count, first)| (Some(count), first));
         Row {
@@ -115,7 +117,7 @@ impl Session<'_> {
             in_place: call.in_place,
             iters: self.accumulator.iterations,
             blocks: pace.blocks(),
-            inside_us: times_us(inside, inside.mean_ns().unwrap_or(0.0) / 1e3),
+            inside_us: times_us(inside, inside.mean_ns().unwrap_or(0.0) / 1e3, inside_ends),
             algbw_gbps: gbps(alg_bytes, mean_us),
             busbw_gbps: gbps(alg_bytes * factor, mean_us),
             bw_gbps: tails_gbps(alg_bytes * factor, &time_us),
@@ -125,6 +127,7 @@ impl Session<'_> {
             first_wrong,
             slowest: shares(&all.slow_counts, self.world),
             last_in: shares(&all.late_counts, self.world),
+            skew_us: all.skew.quantile_ns(0.5).map(|ns| ns as f64 / 1e3),
             events: self.options.threshold.map(|_| all.events),
             raw_dropped,
         }

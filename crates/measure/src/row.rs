@@ -1,20 +1,22 @@
 use hpcbench_model::{BandwidthGbps, Histogram, Share, TimesUs};
 use hpcbench_world::World;
 
+use crate::accumulate::Ends;
+
 /// Ranks that a row names as slow or late.
 const NAMED: usize = 64;
 
-/// Times of a histogram in microseconds, with the mean given apart.
-pub(crate) fn times_us(histogram: &Histogram, mean_us: f64) -> TimesUs {
+/// Times of a histogram in microseconds, with the mean and the exact ends given apart.
+pub(crate) fn times_us(histogram: &Histogram, mean_us: f64, ends: Ends) -> TimesUs {
     let us = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e3);
     TimesUs {
         mean: mean_us,
-        min: us(histogram.min_ns()).unwrap_or(0.0),
+        min: us(histogram.min_ns().map(|_| ends.shortest)).unwrap_or(0.0),
         p50: us(histogram.tail_ns(0.5)),
         p90: us(histogram.tail_ns(0.9)),
         p99: us(histogram.tail_ns(0.99)),
         p999: us(histogram.tail_ns(0.999)),
-        max: us(histogram.max_ns()).unwrap_or(0.0),
+        max: ends.longest as f64 / 1e3,
     }
 }
 
@@ -63,7 +65,7 @@ mod tests {
         fn the_slow_tail_of_bandwidth_is_the_long_tail_of_time(times in prop::collection::vec(1_u64..1 << 30, 1000..1200)) {
             let mut histogram = Histogram::new();
             times.iter().for_each(|ns| histogram.record_ns(*ns));
-            let bandwidth = tails_gbps(1e6, &times_us(&histogram, 1.0));
+            let bandwidth = tails_gbps(1e6, &times_us(&histogram, 1.0, Ends::default()));
             prop_assert!(bandwidth.p1.unwrap() <= bandwidth.p50.unwrap());
         }
     }

@@ -234,6 +234,16 @@ fn refuse(
             ranks - 1
         )));
     }
+    if let Some((_, element)) = options.inject_wrong
+        && options
+            .dtypes
+            .iter()
+            .all(|dtype| element >= options.layout(options.sweep.last(), *dtype, ranks).recv)
+    {
+        return Err(Failure::usage(format!(
+            "--inject-wrong: no rank receives an element {element}: choose a lower one, or a larger -e"
+        )));
+    }
     if ranks > MOST_RANKS {
         return Err(Failure::usage(format!(
             "{ranks} ranks: at most {MOST_RANKS} can be told apart"

@@ -99,7 +99,7 @@ impl Shared {
                     format!(", {row}, iteration {iterations} of its block")
                 };
                 let text = format!(
-                    "nothing has moved for {:.0} s (--stall-timeout): rank {rank} on {host} waits in {}{place}",
+                    "nothing has moved for {:.1} s (--stall-timeout): rank {rank} on {host} waits in {}{place}",
                     waited.as_secs_f64(),
                     phase.words(),
                 );
@@ -143,7 +143,8 @@ impl Shared {
                 1 => "1 finished row is".to_owned(),
                 rows => format!("{rows} finished rows are"),
             };
-            format!("{rows} in {}", writer.dir().display())
+            let dir = writer.dir().display();
+            format!("{rows} in {dir}, with the raw times of the row in progress")
         });
         std::mem::forget((writer, raw));
         saved

@@ -246,6 +246,9 @@ pub struct Row {
     /// Who entered last, likewise. Empty where the clocks cannot tell. In a collective that
     /// synchronises its ranks, or with a barrier between iterations, they were waited for.
     pub last_in: Vec<Share>,
+    /// Median, over iterations, of the time from the first rank's entry to the last one's: how much of
+    /// `time_us` lateness can explain. `null` where the clocks cannot tell.
+    pub skew_us: Option<f64>,
     /// Jitter events; `null` where no threshold was set.
     pub events: Option<u64>,
     /// Iterations whose raw times were not kept on disk, over all ranks (`--raw-cap`, a full disk).

@@ -49,7 +49,10 @@ impl RunWriter {
             }
         }
         // Of two runs that begin in one directory at the same time only one makes this file.
-        let hlog = create_file(dir, HLOG, hlog::header(started).as_bytes())?;
+        let hlog = create_file(dir, HLOG, hlog::header(started).as_bytes()).inspect_err(|_| {
+            // Only where nothing is in it.
+            let _ = fs::remove_dir(dir);
+        })?;
         let begun = create_file(dir, EVENTS, b"").and_then(|events| {
             let mut writer = RunWriter { dir: dir.to_owned(), run, hlog, events, late: 0 };
             writer.replace(replace_file).map_err(|e| CreateError::unwritable(dir, e))?;

@@ -14,7 +14,7 @@ const LINES: usize = 8;
 
 pub(super) fn write(run: &Run, options: &TableOptions, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "#")?;
-    for line in [events(run), waited(run), waited_for(run)].into_iter().flatten() {
+    for line in [precision(run), events(run), waited(run), waited_for(run)].into_iter().flatten() {
         write_line(out, &line)?;
     }
     let wrong = wrong_elements(run);
@@ -82,13 +82,37 @@ fn waited_for(run: &Run) -> Option<String> {
         let why = "not known: the clocks of the hosts cannot be compared";
         return Some(field("Last to enter", why));
     }
-    let text = who::stands_out(&run.world, &run.rows, |row| &row.last_in)?;
     // Elsewhere ranks may lag behind with nobody waiting for them.
     let synchronises = collective::by_name(&run.op).is_some_and(|op| op.synchronises);
     if !synchronises && run.settings.sync == "none" {
         return None;
     }
+    let late: Vec<Row> = run.rows.iter().filter(|row| is_late(row)).cloned().collect();
+    let text = who::stands_out(&run.world, &late, |row| &row.last_in)?;
     Some(field("Last to enter", &format!("{text} - they were waited for")))
+}
+
+/// Share of an iteration's time that lateness must explain before anybody is named: back to back,
+/// somebody is always last by what the algorithm itself takes.
+const MIN_LATENESS: f64 = 0.5;
+
+/// Whether the time from the first entry to the last is most of what an iteration takes.
+fn is_late(row: &Row) -> bool {
+    let skew = row.skew_us.unwrap_or(0.0);
+    row.bytes > 0 && row.time_us.p50.is_some_and(|time| skew >= MIN_LATENESS * time)
+}
+
+/// How many rows came as close as `--precision` asked for.
+fn precision(run: &Run) -> Option<String> {
+    let asked = run.settings.precision?;
+    let reached = |row: &&Row| {
+        let half = row.median_interval_us.map(|[low, high]| (high - low) / 2.0);
+        half.zip(row.time_us.p50).is_some_and(|(half, median)| half <= asked * median)
+    };
+    let (count, rows) = (run.rows.iter().filter(reached).count(), run.rows.len());
+    let rest = if count < rows { "; the others ended with their time budget" } else { "" };
+    let text = format!("the median is known to {}% in {count} of {rows} rows{rest}", asked * 100.0);
+    Some(field("Precision", &text))
 }
 
 fn wrong_line(row: &Row, wrong: &Wrong) -> String {

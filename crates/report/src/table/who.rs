@@ -57,7 +57,7 @@ fn collect(
 ) -> Option<String> {
     let mut found: BTreeMap<String, Standout> = BTreeMap::new();
     let told = rows.iter().filter(|row| !shares(row).is_empty()).count() as u64;
-    for row in rows {
+    for row in rows.iter().filter(|row| row.bytes > 0) {
         let mut places: BTreeMap<String, (f64, usize)> = BTreeMap::new();
         for share in shares(row) {
             places.entry(name(share)).or_insert_with(|| (0.0, members(share))).0 += share.share;

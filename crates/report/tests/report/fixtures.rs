@@ -154,6 +154,7 @@ impl Case {
             first_wrong: None,
             slowest: Vec::new(),
             last_in: Vec::new(),
+            skew_us: tail_us(0.5).map(|us| us * 0.8),
             events: None,
             raw_dropped: 0,
         });
