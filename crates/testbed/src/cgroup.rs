@@ -277,4 +277,32 @@ mod tests {
     fn a_machine_without_cgroups_has_none() {
         assert!(found("proc /proc proc rw 0 0\n").is_none());
     }
+
+    #[test]
+    fn version_two_freezes_kills_and_removes() {
+        let mounts = fs::read_to_string("/proc/mounts").unwrap();
+        let unified = mounts.lines().find(|line| line.split(' ').nth(2) == Some("cgroup2"));
+        let Some(unified) = unified.filter(|_| crate::rights::tests_can_run()) else { return };
+        let prefix = format!("v2-{}", std::process::id()).parse().unwrap();
+        let mut cgroups = Cgroups::in_mounts(unified, &prefix).unwrap();
+        cgroups.create(&["h0".to_owned()]).unwrap();
+        let mut command = std::process::Command::new("sleep");
+        command.arg("60");
+        crate::namespace::enter(&mut command, &cgroups.join_files("h0"), None).unwrap();
+        let mut child = command.spawn().unwrap();
+        let events = cgroups.freezer.join("h0/cgroup.events");
+        let frozen = |flag: &str| {
+            let deadline = Instant::now() + Duration::from_secs(5);
+            while !fs::read_to_string(&events).unwrap().contains(flag) {
+                assert!(Instant::now() < deadline, "no `{flag}`");
+            }
+        };
+        cgroups.set_frozen("h0", true).unwrap();
+        frozen("frozen 1");
+        assert!(cgroups.contains(child.id() as i32));
+        assert_eq!(cgroups.kill_all().unwrap(), 1);
+        assert!(!child.wait().unwrap().success());
+        assert_eq!(cgroups.remove().unwrap(), 3);
+        assert!(!cgroups.exist());
+    }
 }

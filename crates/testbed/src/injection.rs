@@ -196,6 +196,13 @@ impl Bed {
         self.remove_relays(&spare)
     }
 
+    /// Puts a relay on a link that stays there without a fault.
+    pub(crate) fn put_relay(&mut self, link: Link) -> Result<()> {
+        let _lock = self.begin_change()?;
+        self.state.relayed.insert(link);
+        self.settle(&[link])
+    }
+
     fn rules_on(&self, link: Link) -> Vec<Rule> {
         let latency = self.spec().latency;
         let base = (!latency.is_zero()).then(|| Rule::latency(latency));

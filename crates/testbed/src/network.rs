@@ -63,8 +63,9 @@ pub(crate) fn switch_addresses(spec: &BedSpec) -> String {
     nics.chain(management).map(|(mac, port)| behind(mac, &port)).collect()
 }
 
+/// `replace`, since a link that gets or loses a relay is known to the bridge already.
 fn behind(mac: Mac, port: &str) -> String {
-    format!("fdb add {mac} dev {port} master static\n")
+    format!("fdb replace {mac} dev {port} master static\n")
 }
 
 /// A batch for `tc` in the switch: the rate at which each NIC receives.

@@ -3,6 +3,8 @@
 mod fault;
 mod show;
 
+pub(crate) use show::print;
+
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,12 +14,14 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::error::{Error, Result};
 use crate::injection::OnSwap;
+use crate::measure::{self, Measurement};
 use crate::names::{Link, Prefix};
 use crate::namespace::{HolderOptions, hold};
 use crate::relay::RelayOptions;
 use crate::spec::{BedSpec, Inventory, Relays};
 use crate::units::{Rate, duration};
-use crate::{bed, measure, mpi, relay};
+use crate::{bed, mpi, relay};
+
 use fault::FaultCommand;
 
 /// Emulated hosts on one Linux machine: real network stacks, clocks of their own, and faults.
@@ -78,8 +82,9 @@ enum Action {
     Relays(ShowOptions),
     /// Remove the bed, also what a crash has left of it
     Down,
-    /// Measure what a relay without a fault adds, on a bed made for it
-    MeasureRelay(measure::MeasureOptions),
+    /// Measure the testbed itself, on beds made for it
+    #[command(subcommand)]
+    Measure(Measurement),
     /// Take ssh's place for mpirun
     #[command(hide = true)]
     Agent {
@@ -191,7 +196,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
         Action::Hosts(options) => show::hosts(&open()?.hosts(), options.json),
         Action::Relays(options) => show::relays(&open()?.relays()?, options.json),
         Action::Down => show::removed(&prefix, bed::down(&prefix)?),
-        Action::MeasureRelay(options) => measure::run(&prefix, &options),
+        Action::Measure(what) => measure::run(&prefix, &what),
         Action::Agent { arguments } => become_program(&open()?, |bed| agent(bed, &arguments)),
         Action::Hold(options) => hold(&options),
         Action::Relay(options) => relay::run(&options),

@@ -12,9 +12,14 @@ use crate::names::{Link, Prefix};
 use crate::relay::{LaneReport, Quantiles, Report};
 use crate::schedule::Schedule;
 
+/// Prints text as it is.
+pub(crate) fn print(text: &str) -> Result<()> {
+    io::stdout().write_all(text.as_bytes()).tried(|| "write to standard output".to_owned())
+}
+
 /// Prints a line.
 pub(super) fn line(text: &str) -> Result<()> {
-    writeln!(io::stdout(), "{text}").tried(|| "write to standard output".to_owned())
+    print(&format!("{text}\n"))
 }
 
 fn json(value: &impl Serialize) -> Result<()> {

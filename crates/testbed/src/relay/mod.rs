@@ -9,5 +9,6 @@ mod tap;
 
 pub use control::{LaneReport, Quantiles, Report, RuleHits};
 pub(crate) use control::{Request, ask, socket_path};
+pub(crate) use process::run_first;
 pub use process::{RelayOptions, run};
 pub(crate) use rule::{Effect, Rule};

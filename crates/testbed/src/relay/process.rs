@@ -147,9 +147,10 @@ fn carry(
     Ok(())
 }
 
-/// Puts the relay ahead of the hosts' processes: a rank that spins must not add to the delay of
+/// Puts the calling thread ahead of the hosts' processes; says `fifo`, or `normal` where the system
+/// refuses. For a relay: a rank that spins must not add to the delay of
 /// the wire. First-in-first-out real-time scheduling at its lowest priority suffices.
-fn run_first() -> &'static str {
+pub(crate) fn run_first() -> &'static str {
     let priority = libc::sched_param { sched_priority: 1 };
     // SAFETY: the call reads one sched_param, and 0 means the calling thread.
     match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &priority) } {
