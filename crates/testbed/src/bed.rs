@@ -6,6 +6,8 @@ use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 use rustix::fs::FlockOperation;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Serialize;
@@ -160,7 +162,7 @@ impl Bed {
 
     /// Starts the processes that hold the namespaces of the hosts, the head and the switch.
     fn start_holders(&mut self, hosts: Vec<String>) -> Result<()> {
-        let mut rng = fastrand::Rng::with_seed(self.state.spec.seed);
+        let mut rng = ChaCha8Rng::seed_from_u64(self.state.spec.seed);
         let mut started = Vec::new();
         for name in hosts.into_iter().chain(["switch".to_owned()]) {
             let clock = ClockOffset::draw(&mut rng);

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use rand::Rng;
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, mount, mount_bind, mount_bind_recursive, mount_change,
@@ -37,9 +38,12 @@ pub struct ClockOffset {
 impl ClockOffset {
     /// Draws an offset as if the host had been up for between a minute and 28 hours longer, some
     /// of the time asleep: never zero, and with a part below the microsecond.
-    pub(crate) fn draw(rng: &mut fastrand::Rng) -> Self {
-        let monotonic_ns = rng.u64(60_000_000_000..100_000_000_000_000);
-        ClockOffset { monotonic_ns, boottime_ns: monotonic_ns + rng.u64(1..1_000_000_000_000) }
+    pub(crate) fn draw(rng: &mut impl Rng) -> Self {
+        let monotonic_ns = rng.random_range(60_000_000_000..100_000_000_000_000);
+        ClockOffset {
+            monotonic_ns,
+            boottime_ns: monotonic_ns + rng.random_range(1..1_000_000_000_000),
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 /// On and off times of a fault; without one it is on until it is cleared.
@@ -22,7 +24,7 @@ pub struct Schedule {
 /// The phases of a schedule in their order: the same for the same seed.
 pub struct Phases {
     schedule: Schedule,
-    rng: fastrand::Rng,
+    rng: ChaCha8Rng,
     on: bool,
     until: Option<Duration>,
     times: u32,
@@ -34,7 +36,7 @@ impl Phases {
         Phases {
             until: Some(schedule.after),
             schedule: schedule.clone(),
-            rng: fastrand::Rng::with_seed(seed),
+            rng: ChaCha8Rng::seed_from_u64(seed),
             on: false,
             times: 0,
         }
@@ -65,7 +67,7 @@ impl Phases {
     fn off_time(&mut self) -> Duration {
         if self.schedule.random {
             // Inverse transform of the exponential distribution: −mean·ln(1−u), u in [0, 1).
-            self.schedule.off.mul_f64(-(1.0 - self.rng.f64()).ln())
+            self.schedule.off.mul_f64(-(1.0 - self.rng.random::<f64>()).ln())
         } else {
             self.schedule.off
         }

@@ -2,6 +2,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -155,8 +157,8 @@ impl BedSpec {
             Relays::None => Vec::new(),
             Relays::All => self.links().collect(),
             Relays::Random(seed) => {
-                let mut rng = fastrand::Rng::with_seed(seed);
-                self.links().filter(|_| rng.bool()).collect()
+                let mut rng = ChaCha8Rng::seed_from_u64(seed);
+                self.links().filter(|_| rng.random()).collect()
             }
         }
     }

@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::address::Mac;
@@ -69,7 +71,7 @@ pub(crate) enum Ruling {
 /// A rule at work: its draws, its schedule, its counts.
 pub(crate) struct ActiveRule {
     pub rule: Rule,
-    rng: fastrand::Rng,
+    rng: ChaCha8Rng,
     phases: Option<Phases>,
     started_ns: u64,
     /// When the wire of a rate rule is free again.
@@ -85,7 +87,7 @@ const HEADERS: usize = 14 + 20;
 impl ActiveRule {
     pub fn new(rule: Rule, now_ns: u64) -> Self {
         ActiveRule {
-            rng: fastrand::Rng::with_seed(rule.seed),
+            rng: ChaCha8Rng::seed_from_u64(rule.seed),
             phases: rule.schedule.as_ref().map(|s| Phases::new(s, rule.schedule_seed)),
             started_ns: now_ns,
             free_ns: 0,
@@ -111,12 +113,12 @@ impl ActiveRule {
     }
 
     fn apply(&mut self, length: usize, now_ns: u64, due_ns: u64) -> Ruling {
-        let mut drawn = |share: Share| self.rng.f64() < share.fraction();
+        let mut drawn = |share: Share| self.rng.random_bool(share.fraction());
         match self.rule.effect {
             Effect::Loss(share) if drawn(share) => Ruling::Drop,
             Effect::Corrupt(share) if length > HEADERS && drawn(share) => Ruling::Damage {
-                byte: self.rng.usize(HEADERS..length),
-                bit: 1 << self.rng.u8(0..8),
+                byte: self.rng.random_range(HEADERS..length),
+                bit: 1 << self.rng.random_range(0..8),
             },
             Effect::Jitter(share, time) if drawn(share) => {
                 Ruling::Until(due_ns + time.as_nanos() as u64)
