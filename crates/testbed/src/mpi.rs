@@ -61,7 +61,8 @@ pub(crate) fn environment(spec: &BedSpec, bed: &Path) -> Vec<(String, String)> {
         ("HYDRA_LAUNCHER".to_owned(), "ssh".to_owned()),
         ("HYDRA_LAUNCHER_EXEC".to_owned(), agent),
         ("HYDRA_IFACE".to_owned(), MANAGEMENT.to_owned()),
-        // MPICH's libfabric takes one NIC.
+        // MPICH gets one NIC, whether it was built for UCX or for libfabric.
+        ("UCX_NET_DEVICES".to_owned(), "nic0".to_owned()),
         ("FI_TCP_IFACE".to_owned(), "nic0".to_owned()),
         ("FI_SOCKETS_IFACE".to_owned(), "nic0".to_owned()),
     ];
