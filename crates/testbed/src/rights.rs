@@ -1,6 +1,7 @@
 //! Whether this process may make emulated hosts.
 
 use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
 use std::path::Path;
 
 use rustix::fs::{Access, access};
@@ -66,7 +67,9 @@ pub fn tests_can_run() -> bool {
     match decide(missing, std::env::var("CI").is_ok_and(|ci| ci == "true")) {
         Decision::Run => true,
         Decision::Skip(why) => {
-            eprintln!("skipped: {why}");
+            let test = std::thread::current().name().unwrap_or("a test").to_owned();
+            // Not `eprintln!`, which the test harness keeps to itself when a test passes.
+            let _ = writeln!(io::stderr(), "skipped {test}: {why}");
             false
         }
         Decision::Fail(why) => panic!("CI=true, and {why}"),

@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_failed_batch_names_its_line() {
-        let batch = "link set lo up\nlink set nothing up\n";
+        let batch = "# a comment\nlink set nothing up\n";
         let error = run(Command::new("ip").args(["-batch", "-"]), batch).unwrap_err();
         assert!(error.to_string().contains("(`link set nothing up`)"), "{error}");
     }

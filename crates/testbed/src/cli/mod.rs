@@ -218,8 +218,7 @@ fn up(spec: BedSpec) -> Result<()> {
     ))
 }
 
-/// What ssh would do: run the rest of the line in a shell on the host, with a home for temporary
-/// files that goes when the host goes.
+/// What ssh would do: run the rest of the line in a shell on the host.
 fn agent(bed: &bed::Bed, arguments: &[String]) -> Result<Command> {
     let (host, line) = mpi::split_ssh_arguments(arguments)
         .ok_or_else(|| Error::Usage("agent: give a host and a command, as to ssh".to_owned()))?;
