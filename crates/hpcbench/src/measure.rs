@@ -83,7 +83,8 @@ fn run(world: &World, parsed: Result<Cli, clap::Error>, clock: Clock) -> Result<
     check(world, &*communicator, &measured)?;
     let opened = world.is_first().then(|| {
         Screen::new(&look, &dir, options.nccl_json.as_deref(), note(world, built_in)).map_err(
-            |error| Failure::usage(format!("-J: {error}: name a file that can be written")),
+            |error| let file = options.nccl_json.as_deref().unwrap_or(Path::new("")).display();
+            Failure::usage(format!("-J {file}: {error}: name a file that can be written")),
         )
     });
     let mut screen = world.agree(opened.transpose())?;
