@@ -81,11 +81,12 @@ fn run(world: &World, parsed: Result<Cli, clap::Error>, clock: Clock) -> Result<
     let Decided { options: measured, limits, built_in, look, .. } = decided;
     let communicator = Rc::new(world.agree(Mpi::new(world))?);
     check(world, &*communicator, &measured)?;
+    let json = options.nccl_json.as_deref();
     let opened = world.is_first().then(|| {
-        Screen::new(&look, &dir, options.nccl_json.as_deref(), note(world, built_in)).map_err(
-            |error| let file = options.nccl_json.as_deref().unwrap_or(Path::new("")).display();
-            Failure::usage(format!("-J {file}: {error}: name a file that can be written")),
-        )
+        Screen::new(&look, &dir, json, note(world, built_in)).map_err(|error| {
+            let file = json.unwrap_or(Path::new("")).display();
+            Failure::usage(format!("-J {file}: {error}: name a file that can be written"))
+        })
     });
     let mut screen = world.agree(opened.transpose())?;
     let setup = Setup { options: measured, run, dir, clock };
