@@ -61,7 +61,7 @@ impl Launcher {
         (self.size > 1).then(|| {
             format!(
                 "{} started {} processes, but to each of them the world has one rank: this hpcbench was built for \
-                 {library}, which the launcher does not know. Do this: {remedy}",
+                 another MPI, {library}. Do this: {remedy}",
                 self.name, self.size,
             )
         })
