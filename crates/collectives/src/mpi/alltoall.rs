@@ -9,7 +9,7 @@ pub(super) fn prepare<'a>(a: Arguments) -> Result<Run<'a>, Failure> {
     let from = if a.in_place { in_place() } else { a.send_at(0) };
     let into = a.recv_at(0);
     Ok(Box::new(move || {
-        let (count, datatype) = (part.count, part.datatype);
+        let (count, datatype) = part.arguments();
         // SAFETY: both buffers hold one part for each rank; borrowed by the run, which owns the type.
         let code = unsafe { MPI_Alltoall(from, count, datatype, into, count, datatype, a.comm) };
         returned("MPI_Alltoall", code)

@@ -12,10 +12,9 @@ pub(super) fn prepare<'a>(a: Arguments) -> Result<Run<'a>, Failure> {
     let buffer = if copies { a.send_at(0) } else { a.recv_at(0) };
     let (copy, bytes) = (a.recv_at(0), a.layout.param * a.element_bytes);
     Ok(Box::new(move || {
+        let (count, datatype) = all.arguments();
         // SAFETY: the buffer holds the count's elements; borrowed by the run, which owns the type.
-        returned("MPI_Bcast", unsafe {
-            MPI_Bcast(buffer, all.count, all.datatype, a.root, a.comm)
-        })?;
+        returned("MPI_Bcast", unsafe { MPI_Bcast(buffer, count, datatype, a.root, a.comm) })?;
         if copies {
             // SAFETY: two different buffers of at least `bytes` bytes.
             unsafe { std::ptr::copy_nonoverlapping(buffer.cast::<u8>(), copy.cast::<u8>(), bytes) };

@@ -9,7 +9,7 @@ pub(super) fn prepare<'a>(a: Arguments) -> Result<Run<'a>, Failure> {
     let from = if a.in_place && a.is_root() { in_place() } else { a.input() };
     let into = a.recv_at(0);
     Ok(Box::new(move || {
-        let (count, datatype) = (part.count, part.datatype);
+        let (count, datatype) = part.arguments();
         // SAFETY: the input holds one part, the root's output one of each rank; borrowed by the run.
         let code =
             unsafe { MPI_Gather(from, count, datatype, into, count, datatype, a.root, a.comm) };

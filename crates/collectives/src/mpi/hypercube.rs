@@ -38,7 +38,7 @@ pub(super) fn prepare<'a>(a: Arguments) -> Result<Run<'a>, Failure> {
 
 fn exchange(step: &Step, a: &Arguments) -> Result<(), crate::CallError> {
     let Step { peer, from, into, parts } = step;
-    let (count, datatype) = (parts.count, parts.datatype);
+    let (count, datatype) = parts.arguments();
     // SAFETY: two stretches of the receive buffer that do not overlap, as their first parts differ in
     // the step's bit; borrowed by the run, which owns the types.
     let code = unsafe {

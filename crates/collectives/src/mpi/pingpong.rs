@@ -64,7 +64,7 @@ struct Pair {
 
 impl Pair {
     fn send(&self, tag: c_int) -> Result<(), CallError> {
-        let Typed { count, datatype, .. } = self.message;
+        let (count, datatype) = self.message.arguments();
         // SAFETY: the send buffer holds the message.
         returned("MPI_Send", unsafe {
             ffi::MPI_Send(self.a.send_at(0), count, datatype, self.peer, tag, self.a.comm)
@@ -72,7 +72,7 @@ impl Pair {
     }
 
     fn receive(&self, tag: c_int) -> Result<(), CallError> {
-        let Typed { count, datatype, .. } = self.message;
+        let (count, datatype) = self.message.arguments();
         // SAFETY: the receive buffer holds the message.
         returned("MPI_Recv", unsafe {
             ffi::MPI_Recv(
@@ -110,7 +110,7 @@ impl Pair {
     }
 
     fn start_send(&mut self, slot: usize) -> Result<(), CallError> {
-        let Typed { count, datatype, .. } = self.message;
+        let (count, datatype) = self.message.arguments();
         let request = &mut self.requests[slot];
         // SAFETY: the send buffer holds the message and is not written before `wait`.
         returned("MPI_Isend", unsafe {
@@ -127,7 +127,7 @@ impl Pair {
     }
 
     fn start_receive(&mut self, slot: usize) -> Result<(), CallError> {
-        let Typed { count, datatype, .. } = self.message;
+        let (count, datatype) = self.message.arguments();
         let request = &mut self.requests[slot];
         // SAFETY: the receive buffer holds the message and is not read before `wait`.
         returned("MPI_Irecv", unsafe {

@@ -13,7 +13,7 @@ pub(super) fn prepare<'a>(a: Arguments) -> Result<Run<'a>, Failure> {
         (false, _) => a.recv_at(0),
     };
     Ok(Box::new(move || {
-        let (count, datatype) = (part.count, part.datatype);
+        let (count, datatype) = part.arguments();
         // SAFETY: the root's input holds one part for each rank, the output one; borrowed by the run.
         let code =
             unsafe { MPI_Scatter(from, count, datatype, into, count, datatype, a.root, a.comm) };

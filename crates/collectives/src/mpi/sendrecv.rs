@@ -11,12 +11,13 @@ pub(super) fn prepare<'a>(a: Arguments) -> Result<Run<'a>, Failure> {
     let (from, into) = (a.send_at(0), a.recv_at(0));
     if a.in_place {
         return Ok(Box::new(move || {
+            let (count, datatype) = all.arguments();
             // SAFETY: the buffer holds the count's elements; borrowed by the run, which owns the type.
             let code = unsafe {
                 MPI_Sendrecv_replace(
                     into,
-                    all.count,
-                    all.datatype,
+                    count,
+                    datatype,
                     next,
                     0,
                     before,
@@ -29,7 +30,7 @@ pub(super) fn prepare<'a>(a: Arguments) -> Result<Run<'a>, Failure> {
         }));
     }
     Ok(Box::new(move || {
-        let (count, datatype) = (all.count, all.datatype);
+        let (count, datatype) = all.arguments();
         // SAFETY: two different buffers of `count` elements; borrowed by the run, which owns the type.
         let code = unsafe {
             MPI_Sendrecv(

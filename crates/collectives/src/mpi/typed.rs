@@ -9,8 +9,8 @@ use crate::CallError;
 /// A number of elements as MPI takes it: count and type. Beyond a C int's range, one element of a
 /// derived type that spans them all.
 pub(super) struct Typed {
-    pub count: c_int,
-    pub datatype: ffi::MPI_Datatype,
+    count: c_int,
+    datatype: ffi::MPI_Datatype,
     derived: bool,
 }
 
@@ -21,6 +21,12 @@ const BLOCK: usize = 1 << 30;
 impl Typed {
     pub fn new(elements: usize, base: MpiType) -> Result<Typed, CallError> {
         Typed::with_limit(elements, base, c_int::MAX as usize, BLOCK)
+    }
+
+    /// Count and type for a call. A method, and the fields private, so that a closure that makes the
+    /// call keeps the whole of this alive: of a field it would copy just that, and the type be freed.
+    pub fn arguments(&self) -> (c_int, ffi::MPI_Datatype) {
+        (self.count, self.datatype)
     }
 
     fn with_limit(
@@ -77,6 +83,47 @@ impl Drop for Typed {
         if self.derived {
             // SAFETY: made in `with_limit`, freed once.
             unsafe { ffi::MPI_Type_free(&mut self.datatype) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mpi::reduction::datatype;
+    use hpcbench_model::DType;
+    use hpcbench_world::World;
+
+    #[test]
+    fn a_derived_type_is_every_element_once() {
+        let world = World::start().unwrap();
+        // 17 elements in blocks of 5: three whole ones and 2 left; 15 leave none.
+        for elements in [17, 15, 6] {
+            let typed = Typed::with_limit(elements, datatype(DType::Int32), 4, 5).unwrap();
+            let (count, datatype) = typed.arguments();
+            assert_eq!(count, 1);
+            let sent: Vec<i32> = (1..=elements as i32 + 1).collect();
+            let mut received = vec![0; elements + 1];
+            // SAFETY: both buffers hold one element more than the type spans.
+            let code = unsafe {
+                ffi::MPI_Sendrecv(
+                    sent.as_ptr().cast(),
+                    count,
+                    datatype,
+                    0,
+                    0,
+                    received.as_mut_ptr().cast(),
+                    count,
+                    datatype,
+                    0,
+                    0,
+                    world.as_raw(),
+                    ffi::RSMPI_STATUS_IGNORE,
+                )
+            };
+            returned("MPI_Sendrecv", code).unwrap();
+            assert_eq!(received[..elements], sent[..elements]);
+            assert_eq!(received[elements], 0, "not one element more");
         }
     }
 }
