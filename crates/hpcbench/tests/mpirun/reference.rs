@@ -9,7 +9,8 @@ use hpcbench_world::World;
 use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::common::on_ranks;
+use crate::common::{Family, crawls, on_ranks, own_family};
+use crate::run::known_wrong;
 
 /// Elements asked for: few, with every root; and more than any block that reductions work in.
 const COUNTS: [usize; 3] = [0, 37, 1100];
@@ -233,6 +234,13 @@ fn compare(world: &World, mpi: &Mpi<'_>, call: &Call, case: u64) {
     }
 }
 
+/// Whether this MPI itself crashes: MPICH 4.0.2 does in an MPI_Reduce in place of more than 2 KiB to
+/// a root other than 0.
+fn crashes(call: &Call) -> bool {
+    let in_place_elsewhere = call.collective.name == "reduce" && call.in_place && call.root > 0;
+    in_place_elsewhere && own_family() == Family::Mpich
+}
+
 /// Every call of a collective that differs in what it does.
 fn calls(collective: &'static Collective, ranks: usize) -> Vec<Call> {
     let redops: Vec<Option<RedOp>> =
@@ -243,10 +251,11 @@ fn calls(collective: &'static Collective, ranks: usize) -> Vec<Call> {
     if collective.name == "pingpong" {
         exchanges.extend([false, true].map(|two_way| Exchange { window: Some(3), two_way }));
     }
+    let counts = if crawls(ranks) { &COUNTS[2..] } else { &COUNTS[..] };
     let mut calls = Vec::new();
     for dtype in DType::ALL {
         for &redop in &redops {
-            for count in COUNTS {
+            for &count in counts {
                 let roots =
                     if collective.rooted && count < 100 { 0..ranks } else { ranks - 1..ranks };
                 for root in roots {
@@ -275,7 +284,9 @@ fn every_collective() {
     let world = World::start().expect("MPI starts");
     let mpi = Mpi::new(&world).expect("a communicator");
     let all = collective::ALL.into_iter().filter(|c| (c.refuses)(world.size()).is_none());
-    let calls = all.flat_map(|collective| calls(collective, world.size()));
+    let calls = all
+        .flat_map(|collective| calls(collective, world.size()))
+        .filter(|call| !known_wrong(call.dtype, call.redop, world.size()) && !crashes(call));
     for (case, call) in (0..).zip(calls) {
         compare(&world, &mpi, &call, case);
     }

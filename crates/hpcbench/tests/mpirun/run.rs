@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use hpcbench_model::Run;
+use hpcbench_model::{DType, RedOp, Run};
 use hpcbench_store::{HistogramKey, HistogramKind, RunDir, event_schema, run_schema};
 use rustix::process::Pid;
 use serde_json::Value;
 
-use crate::common::{Finished, Job, Running, mpirun};
+use crate::common::{Family, Finished, Job, Running, mpirun, own_family};
 
 /// The program under test.
 pub const HPCBENCH: &str = env!("CARGO_BIN_EXE_hpcbench");
@@ -18,6 +18,14 @@ pub const HPCBENCH: &str = env!("CARGO_BIN_EXE_hpcbench");
 pub fn hpcbench(ranks: usize, arguments: &str) -> Job {
     let job = mpirun(ranks, HPCBENCH).args(arguments);
     if arguments.contains("--out") { job } else { job.args("--out run") }
+}
+
+/// Whether this MPI itself is known to give wrong results: MPICH 4.0 takes unsigned integers
+/// for signed ones in MPI_MAX and MPI_MIN.
+pub fn known_wrong(dtype: DType, redop: Option<RedOp>, ranks: usize) -> bool {
+    let unsigned = matches!(dtype, DType::Uint8 | DType::Uint32 | DType::Uint64);
+    let affected = unsigned && matches!(redop, Some(RedOp::Max | RedOp::Min));
+    affected && ranks > 1 && own_family() == Family::Mpich
 }
 
 /// The run that a job left.
@@ -75,11 +83,11 @@ pub fn ranks(job: &mut Running) -> Vec<Pid> {
     run.run().world.ranks.iter().map(|rank| Pid::from_raw(rank.pid as i32).unwrap()).collect()
 }
 
-/// Data lines of the table, cut into fields.
+/// Data lines of the table, cut into fields. MPICH's mpirun prints words of its own there too.
 pub fn table_lines(stdout: &str) -> Vec<Vec<&str>> {
     stdout
         .lines()
-        .filter(|line| !line.starts_with('#') && !line.trim().is_empty())
+        .filter(|line| line.trim_start().starts_with(|c: char| c.is_ascii_digit()))
         .map(|line| line.split_whitespace().collect())
         .collect()
 }
