@@ -135,7 +135,10 @@ fn places_that_cannot_be_written() {
     // Not even root makes a directory below a file.
     for (arguments, says) in [
         ("allreduce -b 8 -e 8 --out /dev/null/run", ["/dev/null/run", "--out OTHER_DIR"]),
-        ("allreduce -b 8 -e 8 -J /dev/null/file", ["-J /dev/null/file: ", "name a file that can be written"]),
+        (
+            "allreduce -b 8 -e 8 -J /dev/null/file",
+            ["-J /dev/null/file: ", "name a file that can be written"],
+        ),
     ] {
         let finished = hpcbench(3, arguments).finish();
         assert_refused(&finished, &says);
