@@ -199,7 +199,7 @@ fn paused_hosts_and_busy_commands_are_removed_too() {
     for child in &mut children {
         assert!(!child.wait().unwrap().success());
     }
-    assert_eq!(Snapshot::take(&spec.prefix), before);
+    assert_as_before(&spec.prefix, &before, "down");
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn a_bed_that_cannot_be_built_leaves_nothing() {
     let failed = ScopedBed::up(&BedSpec { inventory, ..spec.clone() });
     fs::remove_dir_all(&fixture).unwrap();
     assert!(failed.is_err());
-    assert_eq!(Snapshot::take(&spec.prefix), before);
+    assert_as_before(&spec.prefix, &before, "down");
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn without_rights_it_says_what_is_missing_and_makes_nothing() {
     assert_eq!(output.status.code(), Some(1), "{words}");
     assert!(words.contains("CAP_SYS_ADMIN") && words.contains("as root"), "{words}");
     assert_eq!(words.lines().count(), 1, "{words}");
-    assert_eq!(Snapshot::take(&prefix), before);
+    assert_as_before(&prefix, &before, "down");
 }
 
 #[test]
