@@ -3,9 +3,11 @@ use hpcbench_world::World;
 
 use crate::{BLOCK, Threshold};
 
-/// Bits of a key that hold the rank; the rest hold a time in nanoseconds, up to 4.8 hours.
+/// Largest number that [`World::reduce_max`] takes.
+const LARGEST: u64 = i64::MAX as u64;
+/// Bits of a key that hold the rank; the rest hold a time in nanoseconds, up to 2.4 hours.
 const RANK_BITS: u32 = 20;
-const LONGEST: u64 = (1 << (64 - RANK_BITS)) - 1;
+const LONGEST: u64 = LARGEST >> RANK_BITS;
 
 /// Ranks that a key can tell apart.
 pub(crate) const MOST_RANKS: usize = 1 << RANK_BITS;
@@ -69,7 +71,7 @@ pub(crate) struct Ends {
 
 impl Default for Ends {
     fn default() -> Self {
-        Ends { shortest: u64::MAX, longest: 0 }
+        Ends { shortest: LARGEST, longest: 0 }
     }
 }
 
@@ -82,8 +84,8 @@ impl Ends {
     /// Those of all ranks, on rank 0. Collective.
     pub(crate) fn of_all(self, world: &World) -> Ends {
         let mut all = [0; 2];
-        world.reduce_max(&[self.longest, !self.shortest], &mut all);
-        Ends { longest: all[0], shortest: !all[1] }
+        world.reduce_max(&[self.longest, LARGEST - self.shortest], &mut all);
+        Ends { longest: all[0], shortest: LARGEST - all[1] }
     }
 }
 

@@ -185,8 +185,10 @@ impl World {
         }
     }
 
-    /// Element-wise largest of every rank's numbers, into `out` on rank 0; elsewhere `out` stays.
+    /// Element-wise largest of every rank's numbers, into `out` on rank 0; elsewhere `out` stays. Each
+    /// is at most [`i64::MAX`]: MPICH 4.0 takes unsigned integers for signed ones here.
     pub fn reduce_max(&self, values: &[u64], out: &mut [u64]) {
+        debug_assert!(values.iter().all(|value| i64::try_from(*value).is_ok()));
         let root = self.comm.process_at_rank(0);
         if self.is_first() {
             root.reduce_into_root(values, out, SystemOperation::max());
