@@ -111,7 +111,7 @@ fn run(world: &World, parsed: Result<Cli, clap::Error>, clock: Clock) -> Result<
             if !world.is_first() {
                 std::thread::sleep(LAST_WORDS);
             }
-            let (rank, host) = (world.rank(), &world.member(world.rank()).host);
+            let (rank, host) = (world.rank(), world.host());
             let saved = saved.map_or(String::new(), |saved| format!(". {saved}"));
             say(&format!("rank {rank} on {host}: {}{saved}", failure.message));
             exit_now(i32::from(failure.code));

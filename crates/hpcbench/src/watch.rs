@@ -38,7 +38,7 @@ pub fn start(shared: &Arc<Shared>, limits: Limits, world: &World) -> Result<(), 
         exit_now(130);
     })
     .map_err(cannot)?;
-    let host = world.member(rank).host.clone();
+    let host = world.host().to_owned();
     let later = match rank {
         0 => Duration::ZERO,
         _ => (AFTER_RANK_0 + BETWEEN_RANKS * (rank as u32 - 1)).min(LATEST),

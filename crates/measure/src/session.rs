@@ -161,7 +161,7 @@ fn raw_file(
     run: &Run,
     writer: Option<RunWriter>,
 ) -> Result<(Option<RunWriter>, RawWriter), Failure> {
-    let (rank, host) = (world.rank() as u32, &world.member(world.rank()).host);
+    let (rank, host) = (world.rank() as u32, world.host());
     let file = RawWriter::create(dir, rank, host, run.settings.raw_cap);
     let made = file.as_ref().map(|_| ()).map_err(|error| Failure::usage(error.to_string()));
     match (world.agree(made), file) {
@@ -287,7 +287,7 @@ fn fits(options: &Options, world: &World) -> Result<(), Failure> {
         "messages of up to {} need {} of buffers for the {ranks} ranks of {}, which has {} free: {remedy}",
         options.sweep.last(),
         gibibytes(needed),
-        world.member(world.rank()).host,
+        world.host(),
         gibibytes(available),
     )))
 }

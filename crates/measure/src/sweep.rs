@@ -78,8 +78,7 @@ impl Session<'_> {
         observer: &mut dyn Observer,
     ) -> Result<(), Failure> {
         let collective = self.options.collective;
-        let layout =
-            (collective.layout)(size.0 as usize / dtype.size(), dtype.size(), self.world.size());
+        let layout = self.options.layout(size, dtype, self.world.size());
         if self.options.skip_empty && layout.size() == 0 {
             return Ok(());
         }

@@ -113,10 +113,15 @@ impl World {
         &self.members[rank]
     }
 
+    /// This rank's host, as [`World::members`] name it.
+    pub fn host(&self) -> &str {
+        &self.members[self.rank].host
+    }
+
     /// Ranks on this rank's host.
     pub fn local_size(&self) -> usize {
-        let host = &self.members[self.rank].host;
-        self.members.iter().filter(|member| member.host == *host).count()
+        let host = self.host();
+        self.members.iter().filter(|member| member.host == host).count()
     }
 
     /// Whether all ranks share one host, and so one clock.
@@ -219,8 +224,8 @@ impl World {
 
     /// Sum of `bytes` over the ranks of this rank's host.
     pub fn sum_on_host(&self, bytes: u64) -> u64 {
-        let host = &self.members[self.rank].host;
-        let first = self.members.iter().position(|member| member.host == *host).unwrap_or(0);
+        let host = self.host();
+        let first = self.members.iter().position(|member| member.host == host).unwrap_or(0);
         let Some(local) = self.comm.split_by_color(Color::with_value(first as i32)) else {
             return bytes;
         };
